@@ -1,1 +1,1 @@
-"""Who may do what, and who did what: keys, sign-in, share links, audit log."""
+"""Access to the service and its record: keys, sign-in, share links, audit log."""

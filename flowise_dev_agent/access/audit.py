@@ -1,4 +1,4 @@
-"""The audit log for people: a page, an export, a check, and the erasing of words."""
+"""The audit log for people: pages, export, verification, and erasure of personal text."""
 
 import csv
 import io
@@ -24,12 +24,12 @@ class AuditService:
         self._audit_log = audit_log
 
     async def page(self, which: AuditFilter, *, limit: int, cursor: int | None) -> AuditPage:
-        """Rows, newest first."""
+        """A page of audit rows, newest first."""
         rows, cursor = await self._audit_log.page(which, limit=limit, before=cursor)
         return AuditPage(rows=rows, next_cursor=cursor)
 
     async def export(self, which: AuditFilter, format_: ExportFormat) -> AsyncGenerator[str]:
-        """All rows, oldest first, as lines of text."""
+        """Export all matching rows, oldest first, as CSV or JSON lines."""
         line = _csv_line if format_ == "csv" else _json_line
         if format_ == "csv":
             yield _csv_text(_COLUMNS)
@@ -38,14 +38,14 @@ class AuditService:
                 yield line(row)
 
     async def verify(self, session_id: UUID | None) -> AuditReport:
-        """Whether every row is there as it was written."""
+        """Check that no row of the log was changed or removed."""
         return await self._audit_log.verify(session_id)
 
     async def erase_words(self, *, session_id: UUID | None, person: str | None) -> ErasedWords:
-        """Erase what was said in a session, by a person, or both. The rows stay. Raises InvalidInputError."""
+        """Erase the texts of a session, of a person, or of both. The rows stay. Raises InvalidInputError."""
         if session_id is None and person is None:
             raise InvalidInputError("Name a session or a person whose words are to be erased.")
-        # A row of the service's chain, without the name: it may be what is to be forgotten.
+        # A row of the service's chain, without the person's name, which may have to be erased too.
         fact = Fact("audit.erase_words", words=None if session_id is None else f"session {session_id}")
         return ErasedWords(erased=await self._audit_log.erase_words(session_id=session_id, actor=person, fact=fact))
 

@@ -1,4 +1,4 @@
-"""Keys of people and programs: made, listed, rotated, revoked, and recognised."""
+"""API keys of people and programs: create, list, rotate, revoke and authenticate."""
 
 import hashlib
 import re
@@ -22,20 +22,20 @@ _MAX_LISTED: Final = 1_000
 
 
 class KeyService:
-    """The keys besides AGENT_API_KEY. Raises what `ApiKeys` raises."""
+    """Stored API keys, besides AGENT_API_KEY. Raises what `ApiKeys` raises."""
 
     def __init__(self, database: Database) -> None:
         self._rows = ApiKeys(database)
 
     async def caller(self, key: str, door: Door) -> Caller | None:
-        """Whom a key opens for; None when it does not. What cannot be a key costs no query."""
+        """Authenticate a key; None if it is unknown or no longer valid. A malformed key costs no query."""
         if not _FORM.fullmatch(key):
             return None
         found = await self._rows.find(_hash(key))
         return found and Caller(found.name, with_implied(found.scopes), str(found.id), door, found.owner)
 
     async def acting_for(self, caller: Caller, owner: str) -> Caller:
-        """The caller for another owner, which takes the scope `admin`.
+        """Switch the caller to another owner, which requires the scope `admin`.
 
         Raises ScopeMissingError, and OwnerNotFoundError for an unknown owner.
         """
@@ -56,7 +56,7 @@ class KeyService:
         return OwnerList(owners=[OwnerView(**row) for row in await self._rows.owners(limit=_MAX_LISTED)])
 
     async def make(self, new: NewKey) -> MadeKey:
-        """A new key for a person or program. Raises InvalidInputError for an end in the past."""
+        """Create a key for a person or program. Raises InvalidInputError for an end in the past."""
         if new.expires_at is not None and new.expires_at <= datetime.now(UTC):
             raise InvalidInputError("`expires_at` is in the past.")
         key = _new_key()
@@ -72,7 +72,7 @@ class KeyService:
         return _made(row, key)
 
     async def rotate(self, key_id: UUID, *, keep_old_secs: int, expected: Expected | None = None) -> MadeKey:
-        """Another key in the place of this one; the old one opens for `keep_old_secs` more."""
+        """Replace a key; the old one stays valid for `keep_old_secs` more."""
         key = _new_key()
         row = await self._rows.rotate(key_id, _hash(key), keep_old_secs=keep_old_secs, expected=expected)
         return _made(row, key)

@@ -1,4 +1,4 @@
-"""What is asked of an OpenID Connect provider: its addresses and keys, tokens for a code, and what tokens say."""
+"""Client of an OpenID Connect provider: discovery, keys, code exchange, token validation."""
 
 import asyncio
 import base64
@@ -32,7 +32,7 @@ _AGAIN_SECS: Final = 60.0
 
 
 class ProviderMetadata(BaseModel):
-    """The discovery document, as far as it is used."""
+    """The fields of the provider's discovery document that are used here."""
 
     issuer: str
     authorization_endpoint: str
@@ -48,16 +48,16 @@ class _Keys(BaseModel):
 
 
 class Tokens(BaseModel):
-    """The answer of the token endpoint."""
+    """Tokens from the token endpoint."""
 
     access_token: str
     id_token: str
 
 
 class OidcProvider:
-    """The provider of OIDC_ISSUER. Nothing is asked of it before the first use.
+    """The provider of OIDC_ISSUER. It is contacted at the first use, not earlier.
 
-    All methods raise SignInUnavailableError when it does not answer as the standard says.
+    All methods raise SignInUnavailableError when it cannot be reached or violates the standard.
     """
 
     def __init__(self, settings: SignInSettings) -> None:
@@ -73,7 +73,7 @@ class OidcProvider:
         await self._http.aclose()
 
     async def metadata(self) -> ProviderMetadata:
-        """The provider's addresses."""
+        """The provider's discovery document, cached for an hour."""
         async with self._lock:
             if self._metadata is None or time.monotonic() > self._metadata[0] + _KEPT_SECS:
                 address = f"{self._issuer}/.well-known/openid-configuration"
@@ -84,7 +84,7 @@ class OidcProvider:
             return self._metadata[1]
 
     async def sign_in_address(self, *, redirect_uri: str, state: str, nonce: str, verifier: str) -> str:
-        """Where a person signs in, to come back to `redirect_uri` with a code that only holders of `verifier` use."""
+        """URL of the provider's sign-in page. It returns a code to `redirect_uri`, usable only with `verifier` (PKCE)."""
         address = (await self.metadata()).authorization_endpoint
         query = urlencode(
             {
@@ -101,7 +101,7 @@ class OidcProvider:
         return f"{address}{'&' if '?' in address else '?'}{query}"
 
     async def sign_out_address(self, back_to: str) -> str | None:
-        """Where a person signs out at the provider too; None when it has no such address."""
+        """URL of the provider's sign-out page; None if it has none."""
         address = (await self.metadata()).end_session_endpoint
         if address is None:
             return None
@@ -109,7 +109,7 @@ class OidcProvider:
         return f"{address}{'&' if '?' in address else '?'}{query}"
 
     async def exchange(self, code: str, *, verifier: str, redirect_uri: str) -> Tokens:
-        """The tokens for a code. Raises SignInFailedError when the provider refuses it."""
+        """Exchange a code for tokens. Raises SignInFailedError when the provider refuses it."""
         metadata = await self.metadata()
         form = {
             "grant_type": "authorization_code",
@@ -129,9 +129,9 @@ class OidcProvider:
         return _read(Tokens, answer)
 
     async def person(self, tokens: Tokens, *, nonce: str) -> dict[str, Any]:
-        """What the provider says of the person who signed in. Raises SignInFailedError for a token not made for us."""
+        """Claims about the person who signed in. Raises SignInFailedError if the token is not for this sign-in."""
         claims = await self.claims(tokens.id_token, (self._settings.client_id,))
-        # With several audiences `azp` names the one that asked; where it is given it has to be us.
+        # `azp` names the client that requested the token; if present it must be this service.
         if claims is None or claims.get("azp", self._settings.client_id) != self._settings.client_id:
             raise SignInFailedError("The provider's token is not valid.", hint="Sign in again.")
         if not secrets.compare_digest(str(claims.get("nonce", "")).encode(), nonce.encode()):
@@ -144,7 +144,7 @@ class OidcProvider:
         return claims
 
     async def claims(self, token: str, audiences: tuple[str, ...]) -> dict[str, Any] | None:
-        """What a token of the provider for one of the audiences says; None when it is not valid."""
+        """Claims of a token that the provider issued for one of the audiences; None when the token is not valid."""
         if len(token) > _MAX_TOKEN_CHARS or token.count(".") != 2:
             return None
         try:
@@ -164,7 +164,7 @@ class OidcProvider:
             return None
 
     async def _key(self, kid: str | None) -> PyJWK | None:
-        """The key of this id; without an id the only one there is."""
+        """The signing key with this id; without an id, the provider's only key."""
         address = (await self.metadata()).jwks_uri
         async with self._lock:
             read_at, keys = self._keys
@@ -213,8 +213,7 @@ def challenge(verifier: str) -> str:
 
 
 def groups_of(claims: Mapping[str, Any], name: str) -> frozenset[str] | None:
-    """The groups of a person in the claim of this name, which may be a path such as `realm_access.roles`; None when
-    nothing is said."""
+    """Groups in the claim `name`, which may be a path such as `realm_access.roles`; None without the claim."""
     found: Any = claims.get(name)
     if found is None:
         found = claims

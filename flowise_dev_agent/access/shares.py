@@ -1,7 +1,7 @@
-"""Share links: made, listed, revoked, and what they show to people without a key.
+"""Share links: create, list, revoke, and show their content to people without a key.
 
-A link is a JSON Web Token with an id and an end, signed with a key that is derived from SECRETS_KEY: what was not made
-here costs no query, and a link opens as long as the key that signed it is one of SECRETS_KEY.
+A link is a JSON Web Token with an id and an expiry, signed with a key that is derived from SECRETS_KEY: a forged link
+costs no query, and a link works as long as the key that signed it is one of SECRETS_KEY.
 """
 
 import hmac
@@ -48,18 +48,18 @@ _MOST_VERSIONS: Final = 100
 
 @dataclass(frozen=True)
 class ShareSigner:
-    """Signs and reads links. `keys` are those of SECRETS_KEY: the first one signs. `base_url` has no trailing slash."""
+    """Signs and reads links. `keys`: SECRETS_KEY, the first one signs. `base_url` has no trailing slash."""
 
     keys: Sequence[bytes] = field(default=(), repr=False)
     base_url: str = ""
 
     @classmethod
     def from_settings(cls, settings: Settings) -> Self:
-        """That of a service."""
+        """Make the signer from the settings."""
         return cls(settings.database.secrets_keys, str(settings.server.public_base_url or "").rstrip("/"))
 
     def link(self, share_id: UUID, ends_at: datetime) -> str:
-        """The address of a shared view. Raises ShareNotSignableError without a key."""
+        """URL of a shared view. Raises ShareNotSignableError without a key."""
         if not self.keys:
             raise ShareNotSignableError(
                 text("error.links_not_signable"),
@@ -72,8 +72,7 @@ class ShareSigner:
         return f"{self.base_url}/#/shared/{jwt.encode(claims, _derived(self.keys[0]), 'HS256')}"
 
     def read(self, token: str) -> tuple[UUID, datetime] | None:
-        """Id and end of a link that was signed with one of the keys, also of one that has ended; None for any other
-        text."""
+        """Id and expiry of a link that one of the keys signed, even if it has expired; None for any other text."""
         import jwt
 
         for key in self.keys if len(token) <= _LONGEST_TOKEN else ():
@@ -92,12 +91,12 @@ class ShareSigner:
 
 
 def _derived(key: bytes) -> bytes:
-    """A key for nothing but links: that of SECRETS_KEY encrypts."""
+    """Derive the signing key for links, so that the encryption key itself signs nothing."""
     return hmac.digest(key, _AUDIENCE.encode(), "sha256")
 
 
 class ShareService:
-    """The links of an owner, and what they show. Raises what `Shares`, `Sessions` and `FlowService` raise."""
+    """Share links of an owner and their content. Raises what `Shares`, `Sessions` and `FlowService` raise."""
 
     def __init__(
         self,
@@ -120,11 +119,13 @@ class ShareService:
         self._conversations = conversations
         self._previews = previews
 
-    # --- for whoever has a key ---------------------------------------------------------------------------------------
+    # --- for callers with a key ---------------------------------------------------------------------------------------
 
     async def make(self, wanted: NewShare) -> MadeShare:
-        """A new link. Raises SessionNotFoundError, InvalidInputError for a flow without history here, and
-        ShareNotSignableError."""
+        """Create a link.
+
+        Raises SessionNotFoundError, InvalidInputError for a flow without history here, and ShareNotSignableError.
+        """
         share_id, ends_at = uuid4(), (datetime.now(UTC) + timedelta(days=wanted.days)).replace(microsecond=0)
         link = self._signer.link(share_id, ends_at)
         of_session = wanted.subject == "session"
@@ -138,7 +139,7 @@ class ShareService:
         return MadeShare(**_view(row).model_dump(), link=link)
 
     async def all(self, *, session_id: UUID | None, chatflow_id: UUID | None) -> ShareList:
-        """The newest links: of a session, of a flow, or all."""
+        """The newest links of a session, of a flow, or of all."""
         flow = None if chatflow_id is None else str(chatflow_id)
         rows = await self._rows.page(session_id=session_id, chatflow_id=flow, limit=_MOST_LISTED)
         return ShareList(shares=[_view(row) for row in rows])
@@ -158,10 +159,10 @@ class ShareService:
             raise InvalidInputError(text("error.flow_has_no_history_here"), hint=text("error.share_after_session"))
         return rows[0].name or masked(rows[0].requirement)[:200]
 
-    # --- for whoever has the link ------------------------------------------------------------------------------------
+    # --- for callers with a link -------------------------------------------------------------------------------------
 
     async def caller(self, token: str, door: Door) -> Caller | None:
-        """Whom a link opens for; None for a text that is not one. Raises ShareEndedError."""
+        """Authenticate a link; None if the text is not a link. Raises ShareEndedError."""
         said = self._signer.read(token)
         if said is None:
             return None
@@ -174,7 +175,7 @@ class ShareService:
         return Caller("share link", frozenset(), f"share:{share_id}", door, row.owner, share=share_id)
 
     async def shown(self) -> SharedView:
-        """What the caller's link shows, and a note that it was opened."""
+        """Content of the caller's link. Also records that the link was opened."""
         row = await self._shared()
         await self._rows.note_opened(row.id)
         session = None if row.session_id is None else await self._sessions.get(row.session_id)
@@ -211,7 +212,7 @@ class ShareService:
         )
 
     async def version(self, number: int) -> CanvasView:
-        """A version of what the caller's link shows. Raises VersionNotFoundError for one that it does not."""
+        """A version from the content of the caller's link. Raises VersionNotFoundError for any other version."""
         row = await self._shared()
         if row.session_id is not None:
             kept = await self._versions.of_session(row.session_id)
@@ -252,7 +253,7 @@ def _view(row: ShareRow) -> ShareView:
 
 
 def _nameless(session: ConversationSession) -> ConversationSession:
-    """Without the names of people, and without what an open question offers: other flows, for instance."""
+    """Remove the names of people and the open question, which may list other flows."""
     return session.model_copy(update={"interrupt": None, "turns": [_nameless_turn(turn) for turn in session.turns]})
 
 
@@ -262,7 +263,7 @@ def _nameless_turn(turn: Turn) -> Turn:
 
 
 def _plan(row: SessionRow) -> str:
-    """The plan that waits for approval, else the approved one; without the fields that hold personal data."""
+    """Text of the plan that waits for approval, else of the approved one; without the section on personal data."""
     interrupt = open_interrupt(row)
     if isinstance(interrupt, PlanApprovalInterrupt):
         text = interrupt.data.plan
@@ -272,7 +273,7 @@ def _plan(row: SessionRow) -> str:
 
 
 def _public(value: T, shape: type[T]) -> T:
-    """The same with e-mail addresses and telephone numbers masked, wherever they are."""
+    """Mask e-mail addresses and telephone numbers in all texts of a value."""
     adapter: TypeAdapter[T] = TypeAdapter(shape)
     shown: Any = without_contacts(adapter.dump_python(value, mode="json"))
     return adapter.validate_python(shown)

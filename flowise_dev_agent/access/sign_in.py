@@ -1,4 +1,4 @@
-"""People who sign in at an OpenID Connect provider: the way there and back, and whom a cookie or token stands for."""
+"""Sign-in of people at an OpenID Connect provider: the redirects, and the callers of cookies and tokens."""
 
 import base64
 import binascii
@@ -24,7 +24,7 @@ _ERROR: Final = re.compile(r"[a-z_]{1,40}")
 
 
 class SignIn:
-    """One per process, on the database of the running engine."""
+    """Sign-in at the configured provider. One per process, on the database of the running engine."""
 
     #: Seconds to sign in at the provider.
     ATTEMPT_SECS: Final = 600
@@ -51,7 +51,7 @@ class SignIn:
 
     @property
     def is_secure(self) -> bool:
-        """Whether cookies are only sent over https: always, except on this machine's own address without it."""
+        """True if cookies are sent only over https; false only for a loopback base URL with http."""
         return self.base_url.startswith("https:")
 
     @property
@@ -63,7 +63,7 @@ class SignIn:
         await self._provider.aclose()
 
     async def begin(self, return_to: str) -> tuple[str, str]:
-        """(address of the provider, what the browser keeps until it comes back). `return_to` is a view of the page.
+        """Start a sign-in: (URL of the provider, state that the browser keeps). `return_to` is a view of the page.
 
         Raises SignInUnavailableError, as `finish` does.
         """
@@ -75,7 +75,7 @@ class SignIn:
         return address, ".".join([state, nonce, verifier, base64.urlsafe_b64encode(view.encode()).decode()])
 
     async def finish(self, kept: str, given: Mapping[str, str]) -> tuple[str, str]:
-        """(token of the new sign-in, view to return to), for what the browser kept and what the provider sent back.
+        """Finish a sign-in from the browser's state and the provider's query: (new token, view to return to).
 
         Raises SignInFailedError with the reason for the person.
         """
@@ -113,7 +113,7 @@ class SignIn:
         return token, view
 
     async def end(self, token: str) -> str | None:
-        """End a sign-in; where the person signs out at the provider, if that is possible."""
+        """End a sign-in. Returns the provider's sign-out URL, None if there is none."""
         await SignIns(self._database()).end(_hash(token))
         try:
             return await self._provider.sign_out_address(f"{self.base_url}/")
@@ -121,13 +121,12 @@ class SignIn:
             return None
 
     async def by_cookie(self, token: str, door: Door) -> Caller | None:
-        """Who is signed in under this token; None when nobody is (any more). What they may do follows the settings of
-        now."""
+        """Caller signed in with this cookie; None if expired or unknown. The scopes follow the current settings."""
         row = await SignIns(self._database()).find(_hash(token))
         return row and await self._caller(row.subject, row.name, frozenset(row.groups), door)
 
     async def by_bearer(self, token: str, door: Door) -> Caller | None:
-        """Who holds this access token of the provider; None when it is not valid here.
+        """Caller of an access token of the provider; None when the token is not valid. Raises SignInUnavailableError.
 
         Raises SignInUnavailableError.
         """
@@ -147,7 +146,7 @@ class SignIn:
 
 
 def name_of(claims: Mapping[str, Any]) -> str:
-    """What a person is called in the audit log and on the page: their address, if it is theirs, or another name."""
+    """Name of a person for the audit log and the page: the verified e-mail address, else another name."""
     names = (
         ("preferred_username", "name")
         if claims.get("email_verified") is False
