@@ -1,1 +1,1 @@
-"""Flows as people look at them: found by words, drawn, compared, and talked to."""
+"""Flows for people: search, pictures, comparison, trial conversations."""

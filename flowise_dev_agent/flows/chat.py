@@ -1,4 +1,4 @@
-"""Trying out a flow: one question at a time, in conversations marked as tries, apart from those of visitors."""
+"""Trial conversations with a flow, marked so that they are kept apart from those of visitors."""
 
 import asyncio
 import re
@@ -24,7 +24,7 @@ _LONGEST_SOURCE: Final = 600
 
 @dataclass(frozen=True)
 class ChatInput:
-    """What a person says to a flow: a question, the fields of its form, or a decision; with texts of files."""
+    """Input for one turn of a flow: a question, form fields or a decision, with the texts of files."""
 
     question: str | None = None
     form: JsonObject | None = None
@@ -33,13 +33,13 @@ class ChatInput:
 
 
 class TryOut:
-    """Asks flows; at most four questions of a process at once, others wait for their turn, up to 30 s."""
+    """Sends questions to flows. A process sends four at a time; others wait up to 30 s for a free place."""
 
     def __init__(self) -> None:
         self._turns = asyncio.Semaphore(_AT_A_TIME)
 
     async def ask(self, client: FlowiseClient, chatflow_id: str, said: ChatInput, chat_id: str | None) -> ChatAnswer:
-        """One turn; a new conversation without `chat_id`. Raises FlowiseError, InvalidInputError."""
+        """Take one turn; without `chat_id` it begins a conversation. Raises FlowiseError, InvalidInputError."""
         if chat_id is None:
             chat_id = f"{CHAT_PREFIX}{uuid4()}"
         _check(chat_id)

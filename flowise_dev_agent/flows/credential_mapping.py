@@ -1,4 +1,4 @@
-"""What a flow needs of its server, found on another one: credentials have counterparts, uploaded files have none."""
+"""Credentials and files that a flow needs on another server: credentials are mapped, missing files refused."""
 
 import re
 
@@ -12,7 +12,9 @@ _UUID = re.compile(r"\b[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\b", re.IGNORE
 
 
 def refuse_missing_files(flow_data: str, base: Chatflow | None) -> None:
-    """InvalidInputError when the flow holds an uploaded file that `base`, which it replaces, does not have.
+    """Raise InvalidInputError if the flow refers to an uploaded file that `base`, the flow it replaces, does not have.
+
+    Raises PatchError when either is not a flow.
 
     PatchError when either is not a flow.
     """
@@ -27,7 +29,7 @@ def refuse_missing_files(flow_data: str, base: Chatflow | None) -> None:
 def map_credentials(
     flow_data: str, source: list[Credential], target: list[Credential], *, where: str
 ) -> tuple[str, list[MappedCredential]]:
-    """`flow_data` with the ids of `source` credentials replaced by those of `target`, and how.
+    """Replace the ids of `source` credentials in `flow_data` by ids of `target`; returns the text and the mapping.
 
     A counterpart has the same type and name, or is the only one of its type. Raises InvalidInputError naming all
     credentials that have none.

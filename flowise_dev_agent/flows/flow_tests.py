@@ -1,4 +1,4 @@
-"""Tests of flows without a session: asked for by clients, held by the workers."""
+"""Tests of flows without a session: queued by clients, run by the workers."""
 
 import asyncio
 import logging
@@ -56,7 +56,10 @@ _LOST: Final = {
 
 
 class FlowTestService:
-    """Checks and tests for clients. An unknown instance raises InvalidInputError, a server FlowiseError."""
+    """Validation and tests of flows for clients.
+
+    Raises InvalidInputError for an unknown instance, and FlowiseError for a server that fails.
+    """
 
     def __init__(self, tests: FlowTests, instances: Instances, proposals: Proposals) -> None:
         self._tests = tests
@@ -64,7 +67,7 @@ class FlowTestService:
         self._proposals = proposals
 
     async def validate(self, body: ValidateFlow, instance: str | None) -> ValidatedFlow:
-        """What the validator says of a flow on an instance. Raises NotAFlowError."""
+        """Findings of the validator about a flow on an instance. Raises NotAFlowError."""
         _, findings = await self._checked(body.flow_data, body.kind, self._instances.resolve(instance))
         return ValidatedFlow(validation=FlowValidation.of(findings))
 
@@ -107,7 +110,7 @@ class FlowTestService:
         )
 
     async def get(self, test_id: UUID) -> FlowTestView:
-        """A test. Raises FlowTestNotFoundError."""
+        """State of a test. Raises FlowTestNotFoundError."""
         row = await self._tests.get(test_id)
         if row is None:
             raise FlowTestNotFoundError(
@@ -116,7 +119,7 @@ class FlowTestService:
         return _view(row)
 
     async def trace(self, test_id: UUID, sha256: str) -> Trace:
-        """What happened inside the flow during a trial of the test. Raises TraceNotFoundError."""
+        """Steps inside the flow during one trial of the test. Raises TraceNotFoundError."""
         text = await self._tests.trace(test_id, sha256)
         if text is None:
             raise TraceNotFoundError(
@@ -136,7 +139,7 @@ class FlowTestService:
 
 
 class FlowTester:
-    """Holds the queued tests, and gives up those whose worker was lost."""
+    """Runs the queued tests, and fails tests whose worker was lost."""
 
     def __init__(self, tests: FlowTests, instances: Instances, timings: Timings) -> None:
         self._tests = tests
@@ -144,7 +147,7 @@ class FlowTester:
         self._timings = timings
 
     async def run(self, test_id: UUID, job_id: int) -> None:
-        """Hold a test; without effect when it is another job's."""
+        """Run a test; does nothing when another job has taken it over."""
         with log_context(test=test_id, job=job_id):
             try:
                 row = await self._tests.claim(test_id, job_id)
@@ -155,7 +158,7 @@ class FlowTester:
                 logger.warning("The database does not answer; the test will be given up.")
 
     async def give_up_lost(self) -> None:
-        """Give up tests of lost workers."""
+        """Fail the tests of lost workers."""
         if await self._tests.give_up_lost(self._timings.stalled, error=_LOST):
             logger.warning("A test of a flow lost its worker; it has failed.")
 
@@ -194,7 +197,7 @@ class FlowTester:
 
 
 async def _on_server(row: FlowTestRow, client: FlowiseClient) -> tuple[str, str]:
-    """(id, flowData) of the flow: the one that is there, or a draft of the text."""
+    """(id, flowData) of the flow to test: the existing one, or a draft made from the text."""
     if row.draft is None or row.flow_data is None:
         found = await client.get_chatflow(row.chatflow_id or "")
         return found.id, found.flow_data
@@ -211,7 +214,7 @@ async def _on_server(row: FlowTestRow, client: FlowiseClient) -> tuple[str, str]
 
 
 async def _remove(client: FlowiseClient, draft: Mapping[str, str]) -> None:
-    """Delete the draft, also when its creation was not answered; what fails is left to the maintenance."""
+    """Delete the draft, even if the call that created it was not answered. A failure is left to the maintenance."""
     tag, names, texts = draft["tag"], [draft["name"]], [draft["sha256"]]
     with suppress(FlowiseError, TimeoutError):
         async with asyncio.timeout(_CLEAN_UP_SECS):

@@ -1,4 +1,4 @@
-"""What would be written for a request: the text of the flow, where it goes, and what the check says."""
+"""Proposed writes: the flow text, its target, and the findings of the check."""
 
 import asyncio
 from dataclasses import dataclass, field
@@ -23,8 +23,7 @@ from flowise_dev_agent.schemas.flow_writes import (
 
 @dataclass(frozen=True)
 class Proposal:
-    """A flow to be written, not checked yet. `base` is the flow that it replaces, `source` the id of the flow that it
-    is a copy of."""
+    """A flow to be written, not checked yet. `base` is the flow it replaces, `source` the id of the flow it copies."""
 
     operation: WriteOperation
     title: str
@@ -39,12 +38,12 @@ class Proposal:
 
 
 def row_etag(row: Chatflow) -> str:
-    """The entity tag of a flow as a server has it: of its text, name, type and time of change."""
+    """Entity tag of a flow on a server, from its text, name, type and time of change."""
     return etag_of(row.id, row.name, row.type, payload_sha256(row.flow_data), row.updated_date)
 
 
 class Proposals:
-    """Reads servers and writes nothing.
+    """Makes proposals. Reads servers and writes nothing.
 
     Raises:
         InvalidInputError: an unknown instance, a missing credential or file, a flow of another type.
@@ -59,7 +58,7 @@ class Proposals:
         self._nodes = nodes
 
     async def import_flow(self, body: ImportFlow, instance: str | None) -> Proposal:
-        """A new flow."""
+        """Propose a new flow."""
         instance_id = self._known(instance)
         flow_data = body.flow_data or await self._compiled(instance_id, GraphIR.empty(), body.ops or [])
         refuse_missing_files(flow_data, None)
@@ -76,7 +75,7 @@ class Proposals:
     async def apply(
         self, chatflow_id: str, body: ApplyToFlow, instance: str | None, expected: Expected | None = None
     ) -> Proposal:
-        """A flow as `ops` change it, or one that replaces it."""
+        """Propose the result of `ops` on a flow, or a flow that replaces it."""
         instance_id = self._known(instance)
         base = await self._as_expected(instance_id, chatflow_id, expected)
         if body.base_sha256 not in {None, payload_sha256(base.flow_data)}:
@@ -102,7 +101,7 @@ class Proposals:
         )
 
     async def promote(self, chatflow_id: str, body: PromoteFlow, expected: Expected | None = None) -> Proposal:
-        """A copy of a flow for another instance, or for a flow there; credentials mapped by name and type."""
+        """Propose a copy for another instance or over a flow there; credentials are mapped by name and type."""
         source, target = self._known(body.source), self._known(body.target)
         here, there = self._instances.client(source), self._instances.client(target)
         row = await self._as_expected(source, chatflow_id, expected)
@@ -130,7 +129,7 @@ class Proposals:
         )
 
     async def check(self, proposal: Proposal) -> list[Finding]:
-        """What the validator says of it on its server. What was wrong with a changed flow before is a warning."""
+        """Findings of the validator on the target server. Findings that a changed flow had before are warnings."""
         client = self._instances.client(proposal.instance_id)
         schemas = await self.schemas(proposal.instance_id)
         credentials = CredentialStore.from_rows(await client.list_credentials()).types()
@@ -151,7 +150,7 @@ class Proposals:
         return excused(await check(proposal.flow_data, before), await check(before))
 
     async def schemas(self, instance_id: str) -> Schemas:
-        """The node types that the server has now."""
+        """Current node types of the server."""
         client = self._instances.client(instance_id)
         return (await self._nodes.store(instance_id, client, refresh=True)).schemas
 

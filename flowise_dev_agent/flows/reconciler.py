@@ -1,7 +1,6 @@
-"""Removes from Flowise what sessions left there: drafts, document stores, flows of deleted sessions, twins that late
-calls made.
+"""Removal of leftovers of sessions in Flowise: drafts, document stores, flows of deleted sessions, duplicates.
 
-It looks again and again for a day, since Flowise may finish a call long after its connection broke.
+Each is checked repeatedly for a day, since Flowise may finish a call long after its connection broke.
 """
 
 import asyncio
@@ -27,7 +26,7 @@ _GRACE_SECS: Final = 600.0
 
 
 class Reconciler:
-    """The maintenance of what is left. What failed sessions made stays `failed_days`, for a retry."""
+    """Periodic removal of leftovers. Those of failed sessions stay for `failed_days`, so that a retry can use them."""
 
     def __init__(self, leftovers: Leftovers, instances: Instances, *, failed_days: float) -> None:
         self._leftovers = leftovers
@@ -35,7 +34,7 @@ class Reconciler:
         self._failed_days = failed_days
 
     async def pass_once(self) -> int:
-        """Remove what can be removed now; returns how many. An instance that does not answer waits for the next pass.
+        """Remove what can be removed now; returns the number. An instance that does not answer waits for the next pass.
 
         Raises DatabaseUnavailableError.
         """
@@ -51,7 +50,7 @@ class Reconciler:
         count = 0
         try:
             client = self._instances.client(instance_id)
-            # What is on a server that is no longer connected waits until it is again.
+            # Leftovers on a server that is not connected now wait until it is.
             leftovers = [item for item in leftovers if self._instances.is_at(instance_id, item.endpoint)]
             async with asyncio.timeout(_INSTANCE_SECS):
                 count += await self._remove_flows(client, [item for item in leftovers if not is_store(item.tag)])

@@ -1,4 +1,4 @@
-"""Finds flows by words in the index of an instance's flows, which is up to date to a few seconds: people type."""
+"""Search for flows by words, in an index of an instance's flows that is at most a few seconds old."""
 
 from typing import Final
 
@@ -10,7 +10,7 @@ from flowise_dev_agent.knowledge.flow_index import FlowIndex, indexed
 from flowise_dev_agent.persistence.instance_flows import FlowRow, PageKey
 from flowise_dev_agent.schemas.flows import FlowFacts, FlowPage
 
-#: What a person has just accepted is looked for at once.
+#: Short, because people search for a flow right after they accepted it.
 _KEPT_SECS: Final = 2.0
 
 
@@ -32,7 +32,7 @@ class FlowSearch:
         cursor: str | None,
         pictures: bool = False,
     ) -> FlowPage:
-        """A page of the flows that fit all words of `query`, or of all flows, last changed first.
+        """A page of the flows that match all words of `query`, or of all flows, last changed first.
 
         Raises FlowiseError, and InvalidInputError for a foreign cursor.
         """
@@ -52,7 +52,7 @@ class FlowSearch:
 
 
 def facts_of(row: Chatflow, instance_id: str, link: ChatflowLink) -> FlowFacts:
-    """What tells a flow from others."""
+    """Identifying facts of a flow for lists: id, name, type, instance, dates, link."""
     return _facts(indexed(row).row, instance_id, link)
 
 

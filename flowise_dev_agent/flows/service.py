@@ -1,4 +1,4 @@
-"""The flows of all instances, what sessions do to them, and their kept versions, as pictures and differences."""
+"""Flows of all instances with their sessions and stored versions, as pictures and differences."""
 
 import asyncio
 from typing import Final
@@ -22,13 +22,13 @@ from flowise_dev_agent.schemas.flow_writes import FlowDocument, FlowOps
 from flowise_dev_agent.schemas.flows import FlowFacts, FlowPage, FlowSession, FlowSummary, FlowView
 from flowise_dev_agent.texts import text
 
-#: What a comparison of versions names the flow on the server.
+#: Name of the server's current flow in a comparison of versions.
 LIVE: Final = "live"
 _SUMMARY_CHARS: Final = 12_000
 
 
 class FlowService:
-    """Reads only, but for conversations that try a flow out.
+    """Reads flows. Only trial conversations write.
 
     Unknown sessions raise SessionNotFoundError, unknown instances and versions InvalidInputError, servers FlowiseError.
     """
@@ -65,8 +65,10 @@ class FlowService:
         cursor: str | None = None,
         pictures: bool = False,
     ) -> FlowPage:
-        """A page of the flows of an instance that fit the words of `query`, each with the newest session on it; drafts
-        of sessions, and pictures, only when asked for. Raises InvalidInputError for a foreign cursor."""
+        """A page of the flows of an instance that match the words of `query`, each with its newest session.
+
+        Drafts of sessions, and pictures, are included only on request. Raises InvalidInputError for a foreign cursor.
+        """
         known = instance_id or self._instances.default_id
         client = self._instances.client(known)
         found = await self._search.find(
@@ -79,7 +81,7 @@ class FlowService:
         return found.model_copy(update={"flows": flows})
 
     async def live(self, chatflow_id: str, instance_id: str | None, *, params: bool = True) -> FlowView:
-        """A flow as the server holds it now."""
+        """A flow as the server has it now."""
         known = instance_id or self._instances.default_id
         row = await self._instances.client(known).get_chatflow(chatflow_id)
         graph = _read(row.flow_data)
@@ -91,7 +93,7 @@ class FlowService:
         )
 
     async def summary(self, chatflow_id: str, instance_id: str | None) -> FlowSummary:
-        """The same in at most 12 000 characters."""
+        """A flow as text of at most 12 000 characters."""
         known = instance_id or self._instances.default_id
         row = await self._instances.client(known).get_chatflow(chatflow_id)
         return FlowSummary(
@@ -101,7 +103,7 @@ class FlowService:
         )
 
     async def document(self, chatflow_id: str, instance_id: str | None) -> FlowDocument:
-        """A flow with everything in it, credential ids as well, so that it can be written again."""
+        """A complete flow, including credential ids, so that it can be written again."""
         row = await self._instances.client(instance_id).get_chatflow(chatflow_id)
         return FlowDocument(
             id=row.id,
@@ -114,19 +116,19 @@ class FlowService:
         )
 
     async def ops(self, chatflow_id: str, instance_id: str | None) -> FlowOps:
-        """The ops that build a flow. Raises PatchError for one that cannot be read."""
+        """The ops that build a flow. Raises PatchError for a flow that cannot be read."""
         known = instance_id or self._instances.default_id
         row = await self._instances.client(known).get_chatflow(chatflow_id)
         schemas = await self._proposals.schemas(known)
         return FlowOps(ops=await asyncio.to_thread(decompile, row.flow_data, schemas))
 
     async def version(self, session_id: UUID, label: str) -> CanvasView:
-        """A kept version."""
+        """A stored version."""
         await self._sessions.get(session_id)
         return canvas_view(await self._graph_of(await self._versioned(session_id, label)))
 
     async def compare(self, chatflow_id: str, before: str, after: str) -> FlowChange:
-        """Two states of a chatflow, each `v<number>`, `<session id>:<label>` or `live`, across sessions."""
+        """Compare two states of a chatflow, each `v<number>`, `<session id>:<label>` or `live`, across sessions."""
         rows = await self._versions.of_chatflow(chatflow_id, limit=1_000)
         if not rows:
             raise VersionNotFoundError(
@@ -153,7 +155,7 @@ class FlowService:
         return shown.model_copy(update={"before_name": masked(names[0]), "after_name": masked(names[1])})
 
     async def session_change(self, session_id: UUID) -> SessionChange | None:
-        """What the session does to its flow, as of its last question or its end; None before there is anything."""
+        """Change of a session to its flow, as of its last question or its end; None if there is no change yet."""
         row = await self._sessions.get(session_id)
         change = await self._sessions.change(session_id)
         if change is None or not (change["before"] or change["after"]):
@@ -176,14 +178,14 @@ class FlowService:
         )
 
     async def ask(self, chatflow_id: str, instance_id: str | None, said: ChatInput, chat_id: str | None) -> ChatAnswer:
-        """Try a flow out. What is said stays between the person and Flowise; that it was said is recorded before."""
+        """Take one turn of a trial conversation. Before the call an audit row is written, without the texts."""
         known = instance_id or self._instances.default_id
         client = self._instances.client(known)
         await self._audit_log.add(Fact("try", instance_id=known, chatflow_id=chatflow_id))
         return await self._tries.ask(client, chatflow_id, said, chat_id)
 
     async def forget(self, chatflow_id: str, instance_id: str | None, chat_id: str) -> None:
-        """Remove a conversation that tried a flow out."""
+        """Remove a trial conversation."""
         await self._tries.forget(self._instances.client(instance_id), chatflow_id, chat_id)
 
     async def _versioned(self, session_id: UUID, label: str) -> FlowVersion:
@@ -195,7 +197,7 @@ class FlowService:
 
 
 def _known_of(flow: FlowFacts, session: FlowSessionRow | None, write: LastWrite | None) -> FlowFacts:
-    """A flow with the newest session on it, and who changed it last: its date tells whether that was a session."""
+    """Add the newest session and the author of the last change, if a session's write has the same date."""
     ours = write if write is not None and write.updated_date == flow.updated else None
     last = None if session is None else _session(session)
     return flow.model_copy(update={"last_session": last, "changed_by": None if ours is None else ours.actor})

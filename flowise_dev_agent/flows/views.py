@@ -1,4 +1,4 @@
-"""What clients see of flows: facts for lists, pictures, differences, answers. Never a credential or a secret."""
+"""Views of flows for clients: facts for lists, pictures, differences, answers. They hold no credential or secret."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, Final
@@ -15,7 +15,7 @@ _START: Final = "startAgentflow"
 
 
 def start_form(graph: GraphIR) -> StartForm | None:
-    """The form of a flow that starts with one."""
+    """Input form of a flow that starts with a form; None otherwise."""
     start = next((node.inputs for node in graph.nodes if node.name == _START), {})
     if start.get("startInputType") != "formInput":
         return None
@@ -62,7 +62,7 @@ def change_of(
     labels: tuple[str, str],
     ops: Sequence[JsonMapping] = (),
 ) -> FlowChange:
-    """The view of two states; None is a flow that is not there."""
+    """Compare two states of a flow; None stands for a flow that does not exist."""
     return FlowChange(
         before=canvas_view(before) if before else None,
         after=canvas_view(after) if after else None,
