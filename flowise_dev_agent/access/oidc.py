@@ -84,7 +84,7 @@ class OidcProvider:
             return self._metadata[1]
 
     async def sign_in_address(self, *, redirect_uri: str, state: str, nonce: str, verifier: str) -> str:
-        """URL of the provider's sign-in page. It returns a code to `redirect_uri`, usable only with `verifier` (PKCE)."""
+        """URL of the provider's sign-in page. It sends a code to `redirect_uri`, usable only with `verifier` (PKCE)."""
         address = (await self.metadata()).authorization_endpoint
         query = urlencode(
             {
