@@ -1,4 +1,4 @@
-"""The assembled service and its operation: worker, health, connections, and what each Flowise instance offers."""
+"""The assembled service and its operation: worker, health, connections, catalogue of each Flowise instance."""
 
 from flowise_dev_agent.ops.runtime import Runtime
 

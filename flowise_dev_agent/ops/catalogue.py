@@ -19,7 +19,9 @@ _MOST_EXAMPLES: Final = 2
 
 
 class CatalogueService:
-    """Searches what is known of an instance; a server is asked only when nothing is known of it yet.
+    """Search in the stored catalogue of an instance; a server is asked only when nothing is stored yet.
+
+    An unknown instance raises InvalidInputError.
 
     An unknown instance raises InvalidInputError.
     """
@@ -30,7 +32,7 @@ class CatalogueService:
         self._templates = TemplateKnowledge(math.inf, InstanceTemplates(database))
 
     async def search(self, query: str, *, instance: str | None, limit: int) -> CatalogueHits:
-        """At most `limit` node types and as many templates. Words that nothing shares find nothing."""
+        """Find at most `limit` node types and as many templates; nothing when no word matches."""
         client = self._instances.client(instance)
         known = instance or self._instances.default_id
         nodes = await self._nodes.store(known, client)
@@ -45,8 +47,10 @@ class CatalogueService:
         )
 
     async def examples(self, node_type: str, *, instance: str | None) -> list[NodeExample]:
-        """How the smallest flows of the server's marketplace use a node type. Raises FlowiseError when the server has
-        to be asked for them and cannot be."""
+        """Examples of a node type from the smallest marketplace flows that use it.
+
+        Raises FlowiseError when the server has to be asked for them and fails.
+        """
         client = self._instances.client(instance)
         known = instance or self._instances.default_id
         schemas = (await self._nodes.store(known, client)).schemas
@@ -62,7 +66,7 @@ class CatalogueService:
 
 
 def _about(node_type: str, ops: Sequence[PatchOp]) -> list[PatchOp]:
-    """The ops that add the first node of a type, set it and connect it."""
+    """Select the ops that add the first node of a type, set its fields and connect it."""
     node_id = next(op.node_id for op in ops if isinstance(op, AddNode) and op.node_name == node_type)
     return [
         op

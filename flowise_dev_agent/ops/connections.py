@@ -1,4 +1,4 @@
-"""The Flowise servers and the reasoner of a process: those of the settings, else those that people have stored."""
+"""The Flowise servers and the model of a process: from the settings, else stored by people."""
 
 import asyncio
 import base64
@@ -54,7 +54,7 @@ logger = logging.getLogger(__name__)
 Stored = TypeVar("Stored", bound=BaseModel)
 
 _TEST_SECS: Final = 20.0
-#: How soon a process that starts no run notices what another one has stored.
+#: Seconds until a process without runs notices a connection that another process has stored.
 _LOOK_SECS: Final = 5.0
 _FLOWISE_VARIABLES: Final = ("FLOWISE_API_ENDPOINT", "FLOWISE_API_KEY", "FLOWISE_INSTANCES")
 _MODEL_VARIABLES: Final = ("REASONING_ENGINE", "ANTHROPIC_API_KEY", "OPENAI_API_KEY", "OPENAI_BASE_URL")
@@ -65,7 +65,7 @@ _WRONG_ADDRESS: Final = text("error.wrong_flowise_address")
 
 
 class StoredFlowise(Contract):
-    """What is kept of a Flowise server."""
+    """Stored connection to a Flowise server."""
 
     endpoint: HttpUrl
     api_key: SecretStr | None
@@ -74,7 +74,7 @@ class StoredFlowise(Contract):
 
 
 class Connections:
-    """What the runs and routes of a process use. What is stored counts only where the environment says nothing."""
+    """Connections of a process. A variable of the environment wins over a stored connection."""
 
     def __init__(self, settings: Settings, database: Database) -> None:
         self._settings = settings
@@ -92,30 +92,30 @@ class Connections:
 
     @cached_property
     def reasoner(self) -> Reasoner:
-        """The reasoner of `reasoning`. Raises ConnectionUnreadableError rather than plan with something else."""
+        """The reasoner for `reasoning`. Raises ConnectionUnreadableError if the stored connection is unreadable."""
         if problem := self.problem():
             raise problem
         return make_reasoner(self.reasoning)
 
     def problem(self) -> ConnectionUnreadableError | None:
-        """Why nothing plans here."""
+        """Error that prevents planning: the stored model connection cannot be decrypted; else None."""
         return _unreadable_error("model") if "model" in self._unreadable else None
 
     def planned_with(self, model: str | None = None) -> str | None:
-        """Engine and model of a session that asks for this model; None: without a model."""
+        """Engine and model that a session which asks for `model` plans with; None for the engine without a model."""
         if self.reasoning.engine == "deterministic":
             return None
         return f"{self.reasoning.engine} {self.reasoning.model_for('plan', model)}"
 
     async def aclose(self) -> None:
-        """Close what was opened."""
+        """Close all clients."""
         await self.instances.aclose()
         for reasoner in (*self._retired, *filter(None, [self.__dict__.get("reasoner")])):
             await reasoner.aclose()
 
     @asynccontextmanager
     async def watching(self) -> AsyncGenerator[None]:
-        """Notice what other processes store."""
+        """Follow changes that other processes store, while the block runs."""
         await self.refresh()
         if not self._settings.database.secrets_keys:
             yield
@@ -127,12 +127,12 @@ class Connections:
             await end_tasks([task])
 
     async def before_run(self) -> None:
-        """Use what is stored now, where a process may store something. Raises DatabaseUnavailableError."""
+        """Load the stored connections before a run, if this service can store any. Raises DatabaseUnavailableError."""
         if self._settings.database.secrets_keys:
             await self.refresh()
 
     async def refresh(self) -> None:
-        """Use what is stored now. Raises DatabaseUnavailableError."""
+        """Load the stored connections and switch to them if they changed. Raises DatabaseUnavailableError."""
         async with self._turn:
             rows = await self._rows.all()
             if rows == self._seen:
@@ -145,7 +145,7 @@ class Connections:
                     await self._rows.reseal(row, sealed)
 
     async def view(self) -> ConnectionsView:
-        """What the service is connected to, without keys. Raises DatabaseUnavailableError."""
+        """Current connections, without keys. Raises DatabaseUnavailableError."""
         await self.refresh()
         source, by = self._source("flowise", self._flowise), self._seen.get("flowise")
         flowise = FlowiseConnection(
@@ -168,7 +168,7 @@ class Connections:
         return view.model_copy(update={"etag": etag_of(view.model_dump_json())})
 
     async def connect_flowise(self, wanted: ConnectFlowise, expected: Expected | None = None) -> ConnectionsView:
-        """Try a Flowise server and keep it as the default one.
+        """Try a Flowise server and store it as the default one.
 
         Raises ConnectionNotStorableError, SessionsOpenError, FlowiseError when the server cannot be used, and
         PreconditionFailedError; then nothing has changed.
@@ -188,7 +188,7 @@ class Connections:
         return await self.view()
 
     async def connect_model(self, wanted: ConnectModel, expected: Expected | None = None) -> ConnectionsView:
-        """Try a model provider and keep it.
+        """Try a model provider and store it.
 
         Raises ConnectionNotStorableError, InvalidInputError, ReasoningError when it cannot be used, and
         PreconditionFailedError; then nothing has changed.
@@ -205,7 +205,7 @@ class Connections:
     async def disconnect(
         self, kind: ConnectionKind, expected: Expected | None = None, *, force: bool = False
     ) -> ConnectionsView:
-        """Remove what was stored. Raises SessionsOpenError unless forced, PreconditionFailedError."""
+        """Remove a stored connection. Raises SessionsOpenError unless forced, PreconditionFailedError."""
         seen = await self._as_expected(expected)
         if kind == "flowise" and not force and not self._is_fixed(kind):
             await self.refresh()
@@ -214,10 +214,10 @@ class Connections:
             raise changed_meanwhile((await self.view()).etag)
         return await self.view()
 
-    # --- what is stored ----------------------------------------------------------------------------------------------
+    # --- stored connections -----------------------------------------------------------------------------------------
 
     async def _check_idle(self, here: Sequence[str], wanted: HttpUrl, also: str = "") -> None:
-        """Raises SessionsOpenError where sessions go on at these addresses, and another server is wanted."""
+        """Raise SessionsOpenError if another server is requested while sessions on the current one are open."""
         if address_of(wanted) in here:
             return
         if count := await self._rows.open_sessions(self.instances.default_id, here):
@@ -228,7 +228,7 @@ class Connections:
             )
 
     async def _as_expected(self, expected: Expected | None) -> StoredRows | None:
-        """The rows that a change is made of where it expects any."""
+        """Check the caller's entity tag. Returns the rows that it stands for; None if the caller expects none."""
         if expected is None or expected.tags is None:
             return None
         expected.check((await self.view()).etag)
@@ -259,7 +259,7 @@ class Connections:
             return None
 
     def _resealed(self, row: ConnectionRow) -> bytes | None:
-        """The row's content sealed with the first key; None where it is, or where it cannot be read."""
+        """The row's content encrypted with the first key; None if it already is, or cannot be decrypted."""
         from cryptography.fernet import InvalidToken
 
         if not self._settings.database.secrets_keys:
@@ -314,7 +314,7 @@ class Connections:
         }
         return ReasoningSettings(**given | stored)
 
-    # --- what the environment says -----------------------------------------------------------------------------------
+    # --- environment variables ---------------------------------------------------------------------------------------
 
     def _is_fixed(self, kind: ConnectionKind) -> bool:
         if kind == "flowise":

@@ -1,4 +1,4 @@
-"""Credentials that people enter here: they go straight to Flowise, and nothing of them is kept."""
+"""Creation of credentials: values go straight to Flowise, and this service stores none of them."""
 
 from typing import Final
 
@@ -22,7 +22,7 @@ _MAX_TEXT: Final = 200
 
 
 async def credential_types(instances: Instances, instance: str | None) -> CredentialTypeList:
-    """What the server can keep credentials for. Raises FlowiseError."""
+    """Credential types of a server, with their fields. Raises FlowiseError."""
     types = (await instances.client(instance).list_credential_types())[:_MAX_TYPES]
     views = [
         CredentialTypeView(
@@ -50,13 +50,13 @@ def _field_view(field: CredentialField) -> CredentialFieldView:
 
 
 async def create_credential(instances: Instances, audit_log: AuditLog, new: NewCredential) -> CreatedCredential:
-    """Create it on the server, which encrypts it. Sent once; the server does not check the values.
+    """Create a credential on the server, which encrypts it. Sent once; the server does not check the values.
 
     Raises:
         InvalidInputError: the instance, the type or a field is not known there. FlowiseError.
     """
     client = instances.client(new.instance)
-    # Flowise answers 500 when it is asked for one that it does not have.
+    # Flowise answers 500 to a request for an unknown type.
     known = next((one for one in await client.list_credential_types() if one.name == new.type), None)
     if known is None:
         raise InvalidInputError(

@@ -1,4 +1,4 @@
-"""The real agent for the runtime: the graph with its Flowise servers, knowledge, reasoner and write path."""
+"""Assembly of the agent: the graph with its Flowise servers, knowledge, reasoner and publisher."""
 
 import time
 from collections.abc import AsyncGenerator, Mapping, Sequence
@@ -64,11 +64,11 @@ _FRESH_SECS: Final = 1.0
 
 @asynccontextmanager
 async def open_agent(settings: Settings, database: Database, connections: Connections) -> AsyncGenerator[Agent]:
-    """The agent of these settings. `database` need not be open yet; the connections are closed at the end."""
+    """Assemble the agent. `database` need not be open yet; the connections are closed at the end of the block."""
     domains = installed_domains(settings.domain_settings.names, settings.domain_settings.folder)
     async with AsyncExitStack() as stack:
         stack.push_async_callback(connections.aclose)
-        _ = connections.reasoner  # what it lacks is said now
+        _ = connections.reasoner  # fail now if its configuration is incomplete
         contexts = _Contexts(
             connections=connections,
             nodes=NodeKnowledge(settings.flowise.discover_cache_ttl_secs, InstanceNodes(database)),
@@ -121,7 +121,7 @@ def _check_answer(limits: LimitSettings, interrupt: Interrupt, body: ResumeSessi
 
 @dataclass(frozen=True)
 class _Contexts:
-    """What all runs of the process share, and the context that it makes for each."""
+    """Resources shared by all runs of the process; makes the context of each run."""
 
     connections: Connections
     nodes: NodeKnowledge
@@ -138,27 +138,30 @@ class _Contexts:
     domains: Sequence[DomainCapability]
     files: Attachments
     flows: FlowIndex
-    #: By instance and address the catalogue, and until when it is taken without a look at what other workers have
-    #: found: runs ask a dozen times within a second.
+    #: (instance id, address) -> (monotonic time until which it is used as it is, catalogue). Runs ask a dozen times
+    #: within a second; after that time the changes of other workers are read.
     fresh: dict[tuple[str, str], tuple[float, NodeStore]] = field(default_factory=dict)
 
     def _knowledge(self, instance_id: str, client: FlowiseClient) -> "_InstanceKnowledge":
         return _InstanceKnowledge(instance_id, client, self.nodes, self.credentials, self.templates, self.fresh)
 
     def tools(self, instance_id: str, chosen: Mapping[str, str], /) -> ToolRegistry:
-        """What a client may look up on an instance."""
+        """Lookup tools of an instance, for clients."""
         client = self.connections.instances.client(instance_id)
         knowledge = self._knowledge(instance_id, client)
         scope = ToolScope(flowise=client, knowledge=knowledge, flows=self.flows.of(instance_id), chosen=chosen)
         return Domains(self.domains).registry(scope)
 
     async def schemas(self, instance_id: str, /) -> Schemas:
-        """The node types of an instance."""
+        """Node types of an instance."""
         return (await self.nodes.store(instance_id, self.connections.instances.client(instance_id))).schemas
 
     def for_run(self, session: SessionRow, lease: Lease, emit: Emit, /) -> AgentContext:
-        """The context of one run. Raises InvalidInputError when the settings no longer name the instance, and
-        ServerChangedError when that is another server by now."""
+        """Make the context of one run.
+
+        Raises InvalidInputError when the settings no longer name the instance, and ServerChangedError when the instance
+        now has another address.
+        """
         client = self.connections.instances.client_at(session.instance_id, session.endpoint)
         return AgentContext(
             session_id=str(session.id),
@@ -189,7 +192,7 @@ class _Contexts:
 
 @dataclass(frozen=True)
 class _InstanceKnowledge:
-    """What the process knows about one instance, for one run."""
+    """Knowledge about one instance, for one run."""
 
     instance_id: str
     client: FlowiseClient
@@ -229,21 +232,23 @@ class _InstanceKnowledge:
 
 
 def waiting_texts(context: AgentContext) -> dict[str, bytes]:
-    """What the next step stores, by hash; whoever stores it takes it out."""
+    """Texts that the next step has to store, by SHA-256; the caller removes each one that it has stored."""
     return context.blobs.waiting if isinstance(context.blobs, RunBlobs) else {}
 
 
 @dataclass(frozen=True)
 class RunBlobs:
-    """The blobs of one session. What a run has put or read once it has, since one step writes what the next one reads:
-    texts by their hashes never change. They are stored with the next step, which refers to them, or at once."""
+    """Write-behind cache of one run's blobs. A text never changes, since its SHA-256 is its key.
+
+    Texts are stored with the next step, which refers to them, or at once.
+    """
 
     session_id: UUID
     blobs: Blobs
     known: dict[str, str] = field(default_factory=dict)
-    #: Those that are surely among the session's own: others belong to a session that this one took them over from.
+    #: Hashes that are certainly stored for this session; other texts may belong to the session it continues.
     stored: set[str] = field(default_factory=set)
-    #: Those that the next step stores.
+    #: Texts that the next step stores, by hash.
     waiting: dict[str, bytes] = field(default_factory=dict)
 
     async def put(self, text: str, *, at_once: bool = False) -> str:
@@ -265,7 +270,7 @@ class RunBlobs:
 
 @dataclass(frozen=True)
 class _InstanceNotes:
-    """The notes of the run's owner for one instance."""
+    """Notes of the run's owner for one instance."""
 
     instance_id: str
     notes: Notes
@@ -276,7 +281,7 @@ class _InstanceNotes:
 
 @dataclass(frozen=True)
 class _SessionFiles:
-    """The files of one session. More come with answers, that is before a run."""
+    """Files of one session, read once: new ones come only with answers, which means before a run."""
 
     session_id: UUID
     attachments: Attachments
@@ -296,7 +301,7 @@ class _SessionFiles:
 
 
 def check_start(request: StartSession, limits: LimitSettings, reasoning: ReasoningSettings) -> None:
-    """Raises InvalidInputError when a start asks for more than the operator allows."""
+    """Raise InvalidInputError when a new session asks for a model or budget that the operator does not allow."""
     if request.model is not None and request.model not in reasoning.models:
         raise InvalidInputError(
             f"The model '{request.model}' is not allowed here.",
@@ -307,7 +312,7 @@ def check_start(request: StartSession, limits: LimitSettings, reasoning: Reasoni
 
 
 def check_budget(budget: Mapping[str, Any], limits: LimitSettings) -> None:
-    """Raises InvalidInputError when `tokens` or `usd` are above the operator's ceilings."""
+    """Raise InvalidInputError when `tokens` or `usd` are above the operator's ceilings."""
     for name, ceiling in limits.ceilings.items():
         if budget.get(name, 0) > ceiling:
             raise InvalidInputError(

@@ -1,4 +1,4 @@
-"""The document stores of a server: listed, and read again from their sources."""
+"""Document stores of a server: list them, read their sources again."""
 
 import asyncio
 from typing import Final
@@ -68,7 +68,7 @@ async def _refreshed(client: FlowiseClient, audit_log: AuditLog, store_id: str, 
             f"The document store was not read within {_ALL_SECS:g} s.", hint="Refresh it again; this is safe to repeat."
         ) from None
     finally:
-        # Also of one that failed: what was read stays read.
+        # Also after a failure: sources that were read stay read.
         words = f"{store.name}: {read} of {len(store.loaders)} sources, {pieces(added)} in the vector store"
         await audit_log.add(Fact("store.refresh", instance_id=name, words=words))
     return RefreshedStore(store=view_of(await client.get_document_store(store.id)), written=added)

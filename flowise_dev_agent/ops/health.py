@@ -1,4 +1,4 @@
-"""The state of this process and of the database: for people, load balancers and Prometheus."""
+"""Health of this process and of the database, for people, load balancers and Prometheus."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -27,7 +27,7 @@ _POOL: Final = {"pool_size": "open", "pool_available": "idle", "requests_waiting
 
 
 class HealthReporter:
-    """Reports of one process; `worker` is None if others do that work, `silent` as in `read_database_health`."""
+    """Health of one process. `worker` is None if other processes run the jobs; `silent`: see `read_database_health`."""
 
     def __init__(
         self, database: Database, instances: Instances, feed: Feed, worker: Worker | None, *, silent: float
@@ -55,7 +55,7 @@ class HealthReporter:
         )
 
     async def readiness(self) -> Readiness:
-        """What a new session depends on. Raises DatabaseUnavailableError."""
+        """State of the database and the queue, which a new session needs. Raises DatabaseUnavailableError."""
         found = await read_database_health(self._database, silent=self._silent)
         return Readiness(
             database=DatabaseState(
@@ -65,7 +65,7 @@ class HealthReporter:
         )
 
     async def metrics(self) -> bytes:
-        """The counters of this process and the state of the service, for Prometheus. Never raises."""
+        """Counters of this process and gauges of the whole service, for Prometheus. Never raises."""
         try:
             stats = await read_queue_stats(self._database, silent=self._silent)
         except DatabaseUnavailableError:
@@ -86,7 +86,7 @@ class HealthReporter:
 
 
 def _of_service(stats: QueueStats | None) -> Iterator[GaugeMetricFamily]:
-    """The same from every process of a service."""
+    """Gauges of the whole service; every process reports the same values."""
     yield gauge("fda_database_up", "1 when the database answers.", stats is not None)
     if stats is None:
         return

@@ -1,4 +1,4 @@
-"""What is known of each Flowise instance, and its refresh: a job of the workers, with progress for people."""
+"""Knowledge about each Flowise instance, and its refresh: a background job with progress for people."""
 
 import asyncio
 import logging
@@ -26,7 +26,7 @@ from flowise_dev_agent.timings import Timings
 
 logger = logging.getLogger(__name__)
 
-#: What is read, in this order.
+#: Steps of a refresh, in this order.
 STEPS: Final = ("nodes", "templates", "credentials")
 #: Of one step; the Flowise client's own limits are tighter.
 _STEP_SECS: Final = 60.0
@@ -43,7 +43,7 @@ Step = Callable[[str, FlowiseClient], Awaitable[StepResult]]
 
 
 class KnowledgeService:
-    """Knowledge for clients. Never asks a server itself."""
+    """Knowledge for clients, from the database. Never asks a server itself."""
 
     def __init__(self, database: Database, refreshes: Refreshes, instances: Instances) -> None:
         self._nodes = InstanceNodes(database)
@@ -52,7 +52,7 @@ class KnowledgeService:
         self._instances = instances
 
     async def list(self) -> KnowledgeList:
-        """What is known of each instance."""
+        """Knowledge about each instance: node types, templates, last refresh."""
         servers = [(id_, self._instances.endpoint(id_)) for id_ in self._instances.ids]
         report = await knowledge_health(self._nodes, servers)
         latest = await self._refreshes.latest()
@@ -72,13 +72,13 @@ class KnowledgeService:
         return KnowledgeList(snapshot=report.snapshot, instances=views)
 
     async def refresh(self, instance_id: str) -> RefreshView:
-        """Read the instance again, in the background; joins a running refresh. Raises InvalidInputError."""
+        """Queue a refresh of the instance, or join the running one. Raises InvalidInputError."""
         self._instances.endpoint(instance_id)
         return _view(await self._refreshes.start(instance_id))
 
 
 class Refresher:
-    """Executes refreshes of the queue, and requeues those whose worker was lost."""
+    """Runs the queued refreshes, and requeues those whose worker was lost."""
 
     def __init__(self, database: Database, refreshes: Refreshes, instances: Instances, timings: Timings) -> None:
         self._refreshes = refreshes
@@ -88,7 +88,7 @@ class Refresher:
         self._templates = TemplateKnowledge(0, InstanceTemplates(database))
 
     async def run(self, refresh_id: UUID, job_id: int) -> None:
-        """One attempt, from the first step that is not done; without effect when the refresh is another job's."""
+        """Make one attempt from the first unfinished step; does nothing when another job has taken over."""
         with log_context(refresh=refresh_id, job=job_id):
             try:
                 row = await self._refreshes.claim(refresh_id, job_id)

@@ -11,7 +11,7 @@ from flowise_dev_agent.sessions.views import ids_of_request
 
 
 class MemoryService:
-    """The one door for REST, MCP and the client."""
+    """Memories for REST, MCP and the client."""
 
     def __init__(self, database: Database, instances: Instances) -> None:
         self._notes = Notes(database)
@@ -28,7 +28,7 @@ class MemoryService:
         offset: int = 0,
         kind: MemoryKind | None = None,
     ) -> MemoryPage:
-        """Notes, then patterns, each the best first: one by its id, those that fit words, or all."""
+        """A page of notes, then patterns, best first: all, those that match words, or the one with an id."""
         terms = terms_of(query)
         end = offset + limit
         notes: list[NoteRow] = []
@@ -45,7 +45,7 @@ class MemoryService:
         )
 
     async def add(self, body: NewMemory) -> MemoryDetail:
-        """Keep a note. Raises SecretInTextError, InvalidInputError for an unknown instance, MemoryNotFoundError."""
+        """Store a note. Raises SecretInTextError, InvalidInputError for an unknown instance, MemoryNotFoundError."""
         if holds_secret(body.text):
             raise SecretInTextError("The note holds a secret. Nothing was stored.", details={"field": "text"})
         self._instances.endpoint(body.instance)
@@ -54,7 +54,7 @@ class MemoryService:
         return MemoryDetail(**ids_of_request(), memory_id=row.id, item=_of_note(row))
 
     async def delete(self, memory_id: int) -> None:
-        """Forget a note. Raises MemoryNotFoundError."""
+        """Delete a note. Raises MemoryNotFoundError."""
         await self._notes.delete(memory_id)
 
 

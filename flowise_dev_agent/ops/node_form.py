@@ -1,4 +1,4 @@
-"""The fields of a node type as a JSON Schema, from which a form can be made."""
+"""The fields of a node type as a JSON Schema, for building a form."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final

@@ -1,4 +1,4 @@
-"""Node types of an instance for clients: the tools that a model looks them up with."""
+"""Node types of an instance for clients, read with the lookup tools that the model uses."""
 
 import asyncio
 import re
@@ -26,7 +26,7 @@ from flowise_dev_agent.sessions.agent import Agent
 
 _MOST: Final = 500
 _DESCRIPTION_CHARS: Final = 300
-#: Fields whose options are asked of the server at once, options of each, and the time for all.
+#: Most fields that are looked up together, most options of a field, and seconds for all of them.
 _MOST_LISTS: Final = 8
 _MOST_OPTIONS: Final = 300
 _LISTS_SECS: Final = 8.0
@@ -35,14 +35,17 @@ _MARKUP: Final = re.compile(r"<[^>]+>")
 
 @dataclass(frozen=True)
 class _After:
-    """The last node type of a page."""
+    """Cursor content: the last node type of a page."""
 
     name: str
 
 
 class NodeTypes:
-    """Calls the registry's tools. An unknown instance or param raises InvalidInputError, an unknown node type
-    NodeTypeNotFoundError, a server FlowiseError."""
+    """Node types through the lookup tools.
+
+    An unknown instance or param raises InvalidInputError, an unknown node type NodeTypeNotFoundError, a server
+    FlowiseError.
+    """
 
     def __init__(self, agent: Agent) -> None:
         self._agent = agent
@@ -50,7 +53,7 @@ class NodeTypes:
     async def list(
         self, instance: str | None, *, query: str, category: str | None, limit: int, cursor: str | None
     ) -> NodeTypePage:
-        """A page of the node types that fit."""
+        """A page of the node types that match `query` and `category`."""
         after = decode_key(_After, cursor).name if cursor else None
         found: list[NodeSchema]
         _, found = await self._call(
@@ -69,7 +72,7 @@ class NodeTypes:
         )
 
     async def details(self, instance: str | None, name: str, *, with_options: bool = False) -> NodeTypeDetails:
-        """One node type; its form with what the server lists for its fields where that is asked for."""
+        """One node type with its form; with `with_options`, the form includes the options that the server lists."""
         schema: NodeSchema
         card, schema = await self._call(instance, "get_node", {"name": name})
         listed = await self._listed(instance, schema) if with_options else {}
@@ -82,7 +85,7 @@ class NodeTypes:
         )
 
     async def _listed(self, instance: str | None, schema: NodeSchema) -> dict[str, Sequence[OptionView]]:
-        """What the server lists for the fields of a type, as far as it does within a few seconds."""
+        """Options that the server lists for the fields of a type. Slow lists are left out (after 8 s)."""
         names = [entry["name"] for entry in schema.input_definitions if entry.get("loadMethod")][:_MOST_LISTS]
         found: dict[str, Sequence[OptionView]] = {}
 
@@ -100,7 +103,7 @@ class NodeTypes:
     async def options(
         self, instance: str | None, name: str, param: str, *, credential_id: str | None = None
     ) -> NodeOptions:
-        """What a param may be set to; the server is asked where it knows."""
+        """Options of a param, from the node type or from the server."""
         chosen: dict[str, str] = {}
         if credential_id is not None:
             _, credentials = await self._call(instance, "list_credentials", {})
@@ -131,7 +134,7 @@ class NodeTypes:
 
 
 def node_type_view(schema: NodeSchema) -> NodeTypeView:
-    """A node type as clients see it."""
+    """The view of a node type for clients."""
     return NodeTypeView(
         name=schema.name,
         label=schema.label,

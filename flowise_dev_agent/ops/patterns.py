@@ -54,9 +54,9 @@ class PatternService:
         success_count: int,
         failure_count: int,
     ) -> int:
-        """Store an imported pattern, cleaned like one of our own; returns its id.
+        """Store an imported pattern after cleaning; returns its id.
 
-        Raises ValueError when it is none or is there already, InvalidInputError for an unknown instance.
+        Raises ValueError when it is not a valid pattern or already stored, InvalidInputError for an unknown instance.
         """
         self._instances.endpoint(instance_id)
         pattern = make_pattern(
@@ -83,6 +83,6 @@ class PatternService:
         return NodeStore.from_snapshot().schemas
 
     async def delete(self, pattern_id: int, expected: Expected | None = None) -> None:
-        """Remove one. Raises PatternNotFoundError and PreconditionFailedError."""
+        """Delete a pattern. Raises PatternNotFoundError and PreconditionFailedError."""
         if not await self._rows.delete(current_caller().owner, pattern_id, expected):
             raise PatternNotFoundError(f"There is no pattern {pattern_id}.", hint="List them with GET /patterns.")

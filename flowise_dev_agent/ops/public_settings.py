@@ -1,4 +1,4 @@
-"""The settings that matter to people: never a key, a secret or an address that holds one."""
+"""Settings of the operator that clients may see: no key, no secret, no address that holds one."""
 
 from flowise_dev_agent import __version__
 from flowise_dev_agent.schemas.service import InstanceSettings, PhaseSettings, PublicSettings
@@ -8,7 +8,7 @@ _PHASES: tuple[Phase, ...] = ("classify", "plan", "patch", "judge")
 
 
 def public_settings(settings: Settings, reasoning: ReasoningSettings) -> PublicSettings:
-    """What the operator has set, as far as it shapes what people see; `reasoning` may have been connected since."""
+    """Select the settings that matter to people. `reasoning` may come from a stored connection."""
     server, flowise, limits, retention = settings.server, settings.flowise, settings.limits, settings.retention
     return PublicSettings(
         version=__version__,

@@ -1,4 +1,4 @@
-"""Everything that a process needs, built once."""
+"""Runtime of a process: database, connections, services and worker, assembled once."""
 
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -306,13 +306,13 @@ class Runtime:
         self._feed.end_streams()
 
     async def health(self) -> ProcessHealth:
-        """See `HealthReporter.health`."""
+        """Report the health, see `HealthReporter.health`."""
         return await self._health.health()
 
     async def readiness(self) -> Readiness:
-        """See `HealthReporter.readiness`."""
+        """Report the readiness, see `HealthReporter.readiness`."""
         return await self._health.readiness()
 
     async def metrics(self) -> bytes:
-        """See `HealthReporter.metrics`."""
+        """Report the metrics, see `HealthReporter.metrics`."""
         return await self._health.metrics()

@@ -84,7 +84,7 @@ class Worker:
 
     @property
     def active_runs(self) -> int:
-        """How many runs this process executes now."""
+        """Number of runs that this process executes now."""
         return self._executor.active
 
     async def __aenter__(self) -> Self:
@@ -142,7 +142,7 @@ class Worker:
         del run, deliver, refresh, flow_test, maintenance
 
     async def _supervise(self, queues: list[str], concurrency: int) -> None:
-        """Run a consumer of `queues` again whenever it ends: it does not survive a restart of Postgres."""
+        """Restart a consumer of `queues` whenever it ends; a restart of Postgres ends it."""
         pause, longest = _RESTART_SECS
         while True:
             started = asyncio.get_running_loop().time()
