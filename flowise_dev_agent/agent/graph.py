@@ -21,7 +21,7 @@ from flowise_dev_agent.agent.context_edges import CONTEXT, undeclared
 from flowise_dev_agent.agent.domain import DomainCapability, Domains
 from flowise_dev_agent.agent.emit import artifact_event, node_event
 from flowise_dev_agent.agent.node_artifacts import artifacts_of, artifacts_of_decision
-from flowise_dev_agent.agent.nodes import apply, check, intent, patch, plan, review, target
+from flowise_dev_agent.agent.nodes import apply, check, intent, patch, plan, plan_approval, review, target
 from flowise_dev_agent.agent.phases import measured
 from flowise_dev_agent.agent.state import AgentState, Update, changed, channel_writes, merged
 from flowise_dev_agent.schemas.event_data import Candidate, DecisionData, NodeEndData, NodeStartData
@@ -63,7 +63,7 @@ def build_graph(
         "load_current_flow": partial(target.load_current_flow, domains=domains),
         "summarize_current_flow": target.summarize_current_flow,
         "plan_v2": measured("plan_v2", partial(plan.plan_v2, domains=domains), domains, phase="plan", tools="discover"),
-        "hitl_plan_v2": plan.hitl_plan_v2,
+        "hitl_plan_v2": plan_approval.hitl_plan_v2,
         "define_patch_scope": patch.define_patch_scope,
         "compile_patch_ir": measured(
             "compile_patch_ir", partial(patch.compile_patch_ir, domains=domains), domains, phase="patch", tools="patch"

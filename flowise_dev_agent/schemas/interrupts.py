@@ -3,7 +3,7 @@
 import json
 from datetime import datetime
 from functools import partial
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import ConfigDict, Field, TypeAdapter
 from typing_extensions import TypeAliasType
@@ -123,6 +123,9 @@ class Decided(Bounded, Worded):
     )
 
 
+ApprovalReason: TypeAlias = Literal["plan_ready", "plan_revised", "plan_widened", "question", "declined", "starter"]
+
+
 class PlanApprovalData(Decided):
     """What a `plan_approval` is about."""
 
@@ -231,7 +234,7 @@ class PlanApprovalInterrupt(_Interrupt):
     """The plan, before anything is written."""
 
     type: Literal["plan_approval"] = "plan_approval"
-    reason: Literal["plan_ready", "plan_revised", "plan_widened", "question", "declined", "starter"]
+    reason: ApprovalReason
     data: PlanApprovalData
     response_schema: JsonObject = _schema_of("plan_approval")
 

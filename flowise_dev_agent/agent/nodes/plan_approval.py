@@ -1,0 +1,179 @@
+"""Phase D, first half: the approval of the plan."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from langgraph.runtime import Runtime
+from langgraph.types import interrupt
+
+from flowise_dev_agent.agent.context import AgentContext
+from flowise_dev_agent.agent.credentials import with_edits
+from flowise_dev_agent.agent.interrupts import option
+from flowise_dev_agent.agent.nodes.intent import of_form
+from flowise_dev_agent.agent.nodes.patch import flow_so_far
+from flowise_dev_agent.agent.state import (
+    AgentState,
+    IntentState,
+    PlanState,
+    RequestState,
+    TestsState,
+    Update,
+)
+from flowise_dev_agent.approval.binding import beyond_approval
+from flowise_dev_agent.approval.manual_edits import ops_of
+from flowise_dev_agent.patch import GraphIR
+from flowise_dev_agent.planning.details import plan_details
+from flowise_dev_agent.reasoning.contracts import PlanContract
+from flowise_dev_agent.schemas.designs import ChosenStarter, DesignForm
+from flowise_dev_agent.schemas.interrupts import ApprovalReason, PatternUse, PlanApprovalData, PlanApprovalInterrupt
+from flowise_dev_agent.schemas.plan_text import plan_markdown
+from flowise_dev_agent.texts import sentences, text
+
+
+async def hitl_plan_v2(state: AgentState, runtime: Runtime[AgentContext]) -> Update:
+    """Show the plan and wait."""
+    base = await flow_so_far(state, runtime.context)
+    answer: dict[str, Any] = interrupt(_plan_approval(state, base).as_value())
+    declined = state.plan.current.declined
+    if answer["action"] == "cancel":
+        impossible = declined and not state.plan.current.asks
+        return {"answer": answer, "outcome": "declined" if impossible else "cancelled"}
+    if answer["action"] == "approve":
+        plan, credentials = state.plan.current, state.credentials
+        if ops := ops_of(answer):
+            plan, credentials = await with_edits(state, runtime.context, ops)
+        update: Update = {
+            "answer": answer,
+            "plan": PlanState(
+                contract=plan,
+                approved=True,
+                agreed=plan.capability,
+                agreed_not_done=[part.quote for part in plan.not_done],
+                amended=None,
+                approach=answer.get("approach"),
+                feedback=None,
+            ),
+            "credentials": credentials,
+        }
+        if questions := answer.get("test_questions"):
+            update["tests"] = TestsState(questions=questions)
+        return update
+    if answer.get("design"):
+        form = DesignForm.model_validate(answer["design"])
+        return {**of_form(form), "answer": answer, "request": RequestState(design=form)}
+    update = {"answer": answer, "plan": PlanState(approved=False, feedback=None if declined else answer["feedback"])}
+    if declined:
+        update["request"] = RequestState(design=None)
+        # The answer to the question that was asked, or another requirement; both are read from the start, as answers.
+        instead = "This cannot be built as described. What should be built instead?"
+        question = declined if state.plan.current.asks else instead
+        update["intent"] = IntentState(clarifications=[*state.intent.clarifications, (question, answer["feedback"])])
+    else:
+        update["intent"] = state.with_words(answer["feedback"])
+    return update
+
+
+def _about_starter(state: AgentState, starter: ChosenStarter) -> str:
+    """The fixed message of a flow that was matched and not read."""
+    failed = any(one.phase == "plan" for one in state.usage.degraded)
+    return sentences(
+        text("interrupt.model_failed" if failed else "interrupt.no_model"),
+        text("interrupt.starter_for_words", starter=starter.title, words=starter.words)
+        if starter.words
+        else text("interrupt.starter_by_default", starter=starter.title),
+        text("interrupt.starter_names", names=starter.names) if starter.names else text("interrupt.starter_no_names"),
+        text("interrupt.starter_rest"),
+    )
+
+
+def _about_parts(plan: PlanContract) -> list[str]:
+    count = len(plan.not_done)
+    return [text("interrupt.parts_not_done", number=count, total=len(plan.parts))] if count else []
+
+
+def _plan_approval(state: AgentState, base: GraphIR) -> PlanApprovalInterrupt:
+    plan, language = state.plan.current, state.intent.current.language
+    if questions := state.tests.questions:
+        plan = plan.with_questions(questions)
+    if plan.declined:
+        return _declined(state, plan, plan.declined)
+    details = plan_details(plan, base, language)
+    agreed = state.plan.agreed
+    added = beyond_approval(plan.capability, agreed) if plan.capability and agreed else None
+    reason, said = _reason(state, plan, widened=added is not None)
+    return PlanApprovalInterrupt(
+        reason=reason,
+        message=sentences(*said, *_about_parts(plan), *(note.words for note in state.plan.notes)),
+        options=[option("approve"), option("request_changes"), option("cancel")],
+        data=PlanApprovalData(
+            plan=plan_markdown(plan, details, language),
+            language=language,
+            contract=plan,
+            starter=state.plan.starter,
+            form=_form(state),
+            details=details,
+            approaches=plan.approaches,
+            missing_credentials=[item.type for item in state.credentials.missing],
+            target=state.target.flow,
+            write_mode=state.write.mode,
+            notes=[note.words for note in state.plan.notes],
+            assumed=[part for part in plan.parts if part.state == "assumed"],
+            not_done=plan.not_done,
+            capability=plan.capability,
+            added=added,
+            pattern=PatternUse(
+                pattern_used=state.pattern.id is not None,
+                pattern_id=state.pattern.id,
+                ops_in_base=len(state.pattern.ops),
+            ),
+        ),
+    )
+
+
+def _declined(state: AgentState, plan: PlanContract, why: str) -> PlanApprovalInterrupt:
+    """Ask for an answer, another requirement, or what the form of a starter lacks."""
+    starter, language = state.plan.starter, state.intent.current.language
+    reason: ApprovalReason
+    if starter:
+        reason, message, change = "starter", sentences(_about_starter(state, starter), why), "complete_form"
+    elif plan.asks:
+        reason, message, change = "question", why, "answer_plan"
+    else:
+        reason, message, change = "declined", why, "request_other"
+    return PlanApprovalInterrupt(
+        reason=reason,
+        message=message,
+        options=[option("request_changes", change), option("cancel")],
+        data=PlanApprovalData(
+            plan=plan_markdown(plan, language=language),
+            contract=plan,
+            language=language,
+            starter=starter,
+            form=_form(state),
+        ),
+    )
+
+
+def _reason(state: AgentState, plan: PlanContract, *, widened: bool) -> tuple[ApprovalReason, Sequence[str]]:
+    """The reason for the question, and the sentences that give it."""
+    verdict, starter, target = state.review.verdict, state.plan.starter, state.target.flow
+    if widened:
+        return "plan_widened", [text("interrupt.plan_widened"), state.plan.amended or ""]
+    if state.plan.amended:
+        return "plan_revised", [text("interrupt.plan_narrowed"), state.plan.amended]
+    if state.iteration:
+        of_verdict = [verdict.worded("reason"), verdict.worded("fix")] if verdict else []
+        return "plan_revised", [text("interrupt.plan_changed"), *of_verdict]
+    if starter:
+        return "starter", [_about_starter(state, starter)]
+    said = [text("interrupt.plan_ready")]
+    if plan.only_fills:
+        said.append(text("interrupt.plan_fills_store"))
+    elif state.write.mode == "staged" and target:
+        said.append(text("interrupt.plan_on_draft", flow=target.name))
+    return "plan_ready", said
+
+
+def _form(state: AgentState) -> DesignForm | None:
+    """The form that the plan was made of."""
+    return state.plan.starter.form if state.plan.starter else state.request.design
