@@ -1,4 +1,4 @@
-"""Postgres: pool, migrations, the fenced saver, the queue and the repositories with all SQL.
+"""Persistence on Postgres: pool, migrations, the fenced saver, the queue and the repositories with all SQL.
 
 To this package interrupts, answers and payloads are opaque JSON.
 """

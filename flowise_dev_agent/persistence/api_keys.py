@@ -1,4 +1,4 @@
-"""Keys of people and programs, by their hashes."""
+"""Repository of API keys (stored as hashes), owners and sign-ins."""
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
@@ -21,7 +21,7 @@ _COLUMNS: Final = (
     "id, name, owner, scopes, created_by, created_at, expires_at, rotated_at, last_used_at, revoked_at,"
     f" {_ACTIVE} AS active"
 )
-# Last use is for people: one write a minute says enough.
+# Last use is shown to people: one write a minute is enough.
 _FIND: Final = f"""
     WITH found AS (
         SELECT id, name, owner, scopes, last_used_at FROM api_keys WHERE {_ACTIVE}
@@ -53,13 +53,13 @@ class KeyRow:
 
     @property
     def etag(self) -> str:
-        """The entity tag of this state, which its use does not change."""
+        """The entity tag of this state; using the key does not change it."""
         return etag_of(str(self.id), self.rotated_at, self.revoked_at)
 
 
 @dataclass(frozen=True)
 class KeyHolder:
-    """Whom a key opens for, and the team or person that it acts for."""
+    """The scopes of a valid key, and the team or person that it acts for."""
 
     id: UUID
     name: str
@@ -68,14 +68,17 @@ class KeyHolder:
 
 
 class ApiKeys:
-    """Repository of keys. Unknown ids raise KeyNotFoundError, revoked keys and taken names KeyConflictError, and keys
-    in another state than the expected ones PreconditionFailedError."""
+    """Repository of keys.
+
+    Unknown ids raise KeyNotFoundError, revoked keys and taken names KeyConflictError, keys in an unexpected state
+    PreconditionFailedError.
+    """
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def find(self, sha256: str) -> KeyHolder | None:
-        """Whom the key with this hash opens for; None when it does not open. Notes the use, once a minute."""
+        """The holder of the valid key with this hash; None if there is none. Records the use, once a minute."""
         async with (
             self._connection() as connection,
             connection.cursor(row_factory=class_row(KeyHolder)) as cursor,
@@ -103,7 +106,7 @@ class ApiKeys:
         created_by: str,
         expires_at: datetime | None,
     ) -> KeyRow:
-        """Keep a new key. An owner without a key so far is added as a team."""
+        """Store a new key. An owner that has no key yet is added as a team."""
         await self.add_owner(owner)
         try:
             row = await self._change(
@@ -129,12 +132,12 @@ class ApiKeys:
         return row
 
     async def add_owner(self, owner: str, *, name: str | None = None, kind: Literal["team", "person"] = "team") -> None:
-        """Add an owner, unless there is one of this id."""
+        """Add an owner unless this id exists."""
         async with self._connection() as connection:
             await connection.execute(_ADD_OWNER, (owner, name or owner, kind))
 
     async def owners(self, *, limit: int) -> list[dict[str, Any]]:
-        """The owners by id: `id`, `name`, `kind`, `created_at`, and how many of their `keys` open now."""
+        """Owners by id: `id`, `name`, `kind`, `created_at`, and the number of their valid `keys`."""
         async with self._connection() as connection:
             found = await connection.execute(
                 "SELECT id, name, kind, created_at,"
@@ -145,7 +148,7 @@ class ApiKeys:
             return await found.fetchall()
 
     async def has_owner(self, owner: str) -> bool:
-        """Whether there is an owner of this id."""
+        """True if an owner with this id exists."""
         async with self._connection() as connection:
             found = await connection.execute("SELECT 1 FROM owners WHERE id = %s", (owner,))
         return found.rowcount > 0
@@ -153,7 +156,7 @@ class ApiKeys:
     async def rotate(
         self, key_id: UUID, sha256: str, *, keep_old_secs: int, expected: Expected | None = None
     ) -> KeyRow:
-        """Replace a key's hash; the old one opens for `keep_old_secs` more."""
+        """Replace a key's hash; the old one stays valid for `keep_old_secs` more seconds."""
         row = await self._change(
             "UPDATE api_keys SET previous_sha256 = sha256, previous_until = now() + make_interval(secs => %(keep)s),"
             f" sha256 = %(hash)s, rotated_at = now() WHERE id = %(id)s AND {_ACTIVE} RETURNING {_COLUMNS}",
@@ -167,7 +170,7 @@ class ApiKeys:
         return row
 
     async def revoke(self, key_id: UUID, expected: Expected | None = None) -> KeyRow:
-        """End a key at once. Safe to repeat."""
+        """Revoke a key at once. Idempotent."""
         row = await self._change(
             f"UPDATE api_keys SET revoked_at = COALESCE(revoked_at, now()) WHERE id = %(id)s RETURNING {_COLUMNS}",
             {"id": key_id},
@@ -198,7 +201,7 @@ class ApiKeys:
 
     @asynccontextmanager
     async def _connection(self) -> AsyncGenerator[Connection]:
-        """A key opens before it is known for which owner, and whoever manages keys manages all."""
+        """Connection across owners: a key is looked up before its owner is known, and its manager manages all keys."""
         with across_owners():
             async with self._database.connection() as connection:
                 yield connection
@@ -228,7 +231,7 @@ _ADD: Final[LiteralString] = """
 
 @dataclass(frozen=True)
 class SignInRow:
-    """Who is signed in, and the groups that the provider named then."""
+    """A signed-in person, with the groups that the provider named at sign-in."""
 
     subject: str
     name: str
@@ -236,19 +239,19 @@ class SignInRow:
 
 
 class SignIns:
-    """Repository of sign-ins. Each and its end is in the audit log, under the current caller."""
+    """Repository of sign-ins. Starts and ends are in the audit log, under the current caller."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def find(self, sha256: str) -> SignInRow | None:
-        """Who is signed in under this hash; None when nobody is, or not any more."""
+        """The person signed in under this hash; None if there is none or the sign-in has ended."""
         with across_owners():
             row = await self._database.fetch_one(_FIND_SIGN_IN, (sha256,))
         return None if row is None else SignInRow(**row)
 
     async def add(self, sha256: str, *, subject: str, name: str, groups: Sequence[str], seconds: int) -> None:
-        """Keep a sign-in for some time; those that have ended are removed."""
+        """Store a sign-in for `seconds`; ended ones are removed."""
         values = {"hash": sha256, "subject": subject, "name": name, "groups": list(groups), "seconds": seconds}
         with across_owners():
             async with self._database.transaction() as connection:

@@ -1,4 +1,4 @@
-"""The files that people hand over: stored before a session uses them, removed with it."""
+"""Repository of uploaded files: stored before a session uses them, removed with it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -33,7 +33,7 @@ class AttachmentRow:
 
 @dataclass(frozen=True, kw_only=True)
 class NewAttachment:
-    """What is stored of a file; hashes are SHA-256 in hex."""
+    """A file to store; hashes are SHA-256 in hex."""
 
     id: UUID
     name: str
@@ -101,7 +101,7 @@ class Attachments:
         return (row["media_type"], bytes(row["content"]), row["text"]) if row else None
 
     async def text(self, attachment_id: UUID) -> str:
-        """What was read in a file. Raises AttachmentNotFoundError."""
+        """The extracted text of a file. Raises AttachmentNotFoundError."""
         row = await self._database.fetch_one("SELECT text FROM attachments WHERE id = %s", (attachment_id,))
         if row is None:
             raise _not_found([attachment_id])
@@ -119,10 +119,10 @@ class Attachments:
 
 
 async def bind_attachments(connection: Connection, session_id: UUID, ids: Sequence[UUID], max_bytes: int) -> None:
-    """Give files to a session beside those that it has, in the transaction that makes it or that takes an answer.
+    """Add files to a session, in the transaction that creates it or takes an answer.
 
-    Raises AttachmentNotFoundError, and InvalidInputError for files of another session, of one name, too many, or too
-    large together.
+    Raises AttachmentNotFoundError, and InvalidInputError for files of another session, of the same name, too many, or
+    too large together.
     """
     if not ids:
         return

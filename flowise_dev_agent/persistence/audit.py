@@ -1,4 +1,4 @@
-"""The audit log of answers and writes: rows are added in the transaction of the fact, read, exported and checked."""
+"""The audit log of answers and writes: rows are added in the transaction of the fact, read, exported and verified."""
 
 import hashlib
 from collections.abc import AsyncGenerator, Mapping
@@ -14,7 +14,7 @@ from flowise_dev_agent.persistence.database import Connection, Database, jsonb
 from flowise_dev_agent.sanitize import clean_text
 from flowise_dev_agent.schemas.audit import AuditEntry, AuditFinding, AuditReport, AuditRow
 
-#: The chain of what belongs to no session of the default owner; others have one of their own.
+#: Chain of facts without a session of the default owner; other owners have their own.
 SERVICE_CHAIN: Final = UUID(int=0)
 _MAX_WORDS: Final = 40_000
 _MAX_FINDINGS: Final = 100
@@ -34,7 +34,7 @@ _READ: Final[LiteralString] = f"SELECT id, {_COLUMNS}, words FROM audit_log LEFT
 
 @dataclass(frozen=True)
 class Fact:
-    """What was done, for the audit log. Who did it is the current caller. `words` have been cleaned of secrets."""
+    """An action for the audit log; the actor is the current caller. `words` are already free of secrets."""
 
     action: str
     session_id: UUID | None = None
@@ -47,23 +47,23 @@ class Fact:
 
 
 async def record(connection: Connection, fact: Fact) -> None:
-    """Add a row, inside the caller's transaction. Call it last: other locks are taken before that of the chain."""
+    """Add a row inside the caller's transaction. Call it last: the lock of the chain is taken after all others."""
     await connection.execute(_ADD, {**vars(fact), "words": spoken(fact.words), "caller": stored_caller()})
 
 
 def stored_caller() -> Jsonb:
-    """Who asks, as `audit_add` and the column `runs.caller` take it."""
+    """The current caller, as stored by `audit_add` and in the column `runs.caller`."""
     return jsonb(as_stored())
 
 
 def spoken(words: str | None) -> str | None:
-    """Words as the audit log keeps them."""
+    """Clean and cut a text for the audit log."""
     return None if words is None else clean_text(words)[:_MAX_WORDS]
 
 
 @dataclass(frozen=True)
 class AuditFilter:
-    """Which rows; None: all."""
+    """Filter of audit rows; None matches all."""
 
     session_id: UUID | None = None
     chatflow_id: str | None = None
@@ -73,7 +73,7 @@ class AuditFilter:
     until: datetime | None = None
 
     def where(self) -> tuple[LiteralString, dict[str, Any]]:
-        """The condition, and the values of its parameters."""
+        """The SQL condition and the values of its parameters."""
         conditions: list[LiteralString] = ["true"]
         params: dict[str, Any] = {}
         known: dict[LiteralString, LiteralString] = {
@@ -98,14 +98,14 @@ class AuditLog:
         self._database = database
 
     async def add(self, fact: Fact) -> None:
-        """Add a row for something that was done elsewhere and has no transaction here."""
+        """Add a row for an action that was done elsewhere, without a transaction here."""
         async with self._database.transaction() as connection:
             await record(connection, fact)
 
     async def page(
         self, which: AuditFilter, *, limit: int, before: int | None = None
     ) -> tuple[list[AuditRow], int | None]:
-        """Rows, newest first, and where the next page begins."""
+        """A page of rows, newest first, and the start of the next page."""
         condition, params = which.where()
         params |= {"limit": limit + 1, "before": before}
         rows = await self._database.fetch_all(
@@ -130,7 +130,7 @@ class AuditLog:
             after = rows[-1]["id"]
 
     async def erase_words(self, *, session_id: UUID | None, actor: str | None, fact: Fact) -> int:
-        """Remove the words of a session, of a person, or of a person in a session; the rows stay. Records `fact`."""
+        """Erase the texts of a session, of a person, or of a person in a session; the rows stay. Records `fact`."""
         condition, params = AuditFilter(session_id=session_id, actor=actor).where()
         async with self._database.transaction() as connection:
             gone = await connection.execute(
@@ -142,7 +142,7 @@ class AuditLog:
         return gone.rowcount
 
     async def verify(self, session_id: UUID | None = None) -> AuditReport:
-        """Whether every row is there as it was written; of one session, or of all."""
+        """Verify that every row exists and is unchanged, in one session or in all."""
         check = _Check()
         chain, seq = UUID(int=0), 0
         while True:
@@ -178,7 +178,7 @@ class AuditLog:
 
 
 class _Check:
-    """Goes through rows in the order of their chains."""
+    """Verification of rows in the order of their chains."""
 
     def __init__(self) -> None:
         self.rows = 0
@@ -202,7 +202,7 @@ class _Check:
         self._last = entry
 
     def find(self, chain: UUID, seq: int | None, problem: Any) -> None:
-        """Note a finding; those beyond the limit are only counted by being too many."""
+        """Record a finding; those beyond the limit are dropped."""
         if len(self.findings) < _MAX_FINDINGS:
             self.findings.append(AuditFinding(chain=chain, seq=seq, problem=problem))
 

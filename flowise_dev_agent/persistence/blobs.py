@@ -1,4 +1,4 @@
-"""Content-addressed texts (whole flows, prompts, raw bodies) that checkpoints refer to by hash."""
+"""Content-addressed texts (whole flows, prompts, raw bodies), referenced by checkpoints by their hash."""
 
 import hashlib
 from uuid import UUID
@@ -14,7 +14,7 @@ class Blobs:
         self._database = database
 
     async def put(self, session_id: UUID, text: str) -> str:
-        """Store `text` byte for byte; returns its hash. Safe to repeat. Raises InvalidInputError as `encoded` does."""
+        """Store `text` byte for byte; returns its hash. Idempotent. Raises InvalidInputError as `encoded` does."""
         content, sha256 = encoded(text)
         async with self._database.connection() as connection:
             await connection.execute(
@@ -24,7 +24,10 @@ class Blobs:
         return sha256
 
     async def get(self, sha256: str) -> str:
-        """The text with this hash, of a session or kept of a deleted one. Raises InvalidInputError without one."""
+        """The text with this hash, from a session or kept from a deleted one.
+
+        Raises InvalidInputError if there is none.
+        """
         row = await self._database.fetch_one(
             "SELECT content FROM blobs WHERE sha256 = %(sha256)s"
             " UNION ALL SELECT content FROM kept_flows WHERE sha256 = %(sha256)s LIMIT 1",
@@ -35,7 +38,7 @@ class Blobs:
         return bytes(row["content"]).decode()
 
     async def of_session(self, session_id: UUID, sha256: str) -> str | None:
-        """The text with this hash that belongs to the session, if it has one."""
+        """The text with this hash if it belongs to the session, else None."""
         row = await self._database.fetch_one(
             "SELECT content FROM blobs WHERE session_id = %s AND sha256 = %s", (session_id, sha256)
         )

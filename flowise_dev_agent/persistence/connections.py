@@ -1,4 +1,4 @@
-"""The connections that people have stored, each as a sealed text: see `ops/connections.py` for what is in it."""
+"""Repository of stored connections, each as an encrypted text; `ops/connections.py` defines its content."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -44,12 +44,12 @@ class StoredConnections:
         self._database = database
 
     async def all(self) -> StoredRows:
-        """What is stored, by kind. Raises DatabaseUnavailableError."""
+        """Stored connections by kind. Raises DatabaseUnavailableError."""
         with across_owners():
             return {row.kind: row for row in await self._database.rows(ConnectionRow, _ALL)}
 
     async def store(self, kind: ConnectionKind, sealed: bytes, fact: Fact, *, seen: StoredRows | None = None) -> bool:
-        """Store a connection in the place of the one before; False when other rows are there than those `seen`."""
+        """Store a connection, replacing the previous one; False if the rows differ from those `seen`."""
         with across_owners():
             async with self._database.transaction() as connection:
                 if not await _still(connection, seen):
@@ -59,13 +59,13 @@ class StoredConnections:
                 return True
 
     async def open_sessions(self, instance_id: str, addresses: Sequence[str]) -> int:
-        """How many sessions of all owners go on that began at one of these addresses of an instance."""
+        """Number of open sessions of all owners that began at one of these addresses of an instance."""
         with across_owners():
             row = await self._database.fetch_one(_OPEN, {"instance": instance_id, "addresses": list(addresses)})
             return row["open"] if row else 0
 
     async def reseal(self, row: ConnectionRow, sealed: bytes) -> None:
-        """Keep the same connection under another seal, unless somebody has stored another one."""
+        """Re-encrypt a stored connection unless it was replaced meanwhile."""
         with across_owners():
             async with self._database.connection() as connection:
                 await connection.execute(
@@ -73,7 +73,7 @@ class StoredConnections:
                 )
 
     async def remove(self, kind: ConnectionKind, fact: Fact, *, seen: StoredRows | None = None) -> bool:
-        """Remove a connection, safe to repeat; False when other rows are there than those `seen`."""
+        """Remove a connection; False if the rows differ from those `seen`. Idempotent."""
         with across_owners():
             async with self._database.transaction() as connection:
                 if not await _still(connection, seen):
@@ -85,7 +85,7 @@ class StoredConnections:
 
 
 async def _still(connection: Connection, seen: StoredRows | None) -> bool:
-    # One writer at a time: what is compared here stays so until the end of the transaction.
+    # One writer at a time: the compared rows stay unchanged until the end of the transaction.
     await connection.execute("LOCK TABLE connections IN SHARE ROW EXCLUSIVE MODE")
     if seen is None:
         return True

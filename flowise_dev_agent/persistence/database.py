@@ -1,4 +1,4 @@
-"""The connection pool, and the translation of psycopg's errors into ours."""
+"""The connection pool, and the translation of psycopg's errors."""
 
 import asyncio
 import select
@@ -33,7 +33,7 @@ ASSERT_OWNER_SQL: Final = "SELECT assert_owner(%s, %s)"
 
 @dataclass(frozen=True)
 class Lease:
-    """One claim of a run. The next claim raises the epoch, after which nothing can be written under this one."""
+    """One claim of a run. The next claim raises the epoch; then writes under this one are rejected."""
 
     run_id: UUID
     epoch: int
@@ -44,7 +44,7 @@ Connection = AsyncConnection[DictRow]
 #: Called with a session's id at the end of the transaction that ends its run.
 OnRest = Callable[[Connection, UUID], Awaitable[None]]
 
-#: A host that disappeared silently is noticed after about this time instead of hours.
+#: Keep-alive settings: a host that disappears silently is noticed after about this time instead of hours.
 KEEPALIVE: Final[dict[str, int]] = {
     "keepalives": 1,
     "keepalives_idle": 5,
@@ -52,11 +52,11 @@ KEEPALIVE: Final[dict[str, int]] = {
     "keepalives_count": 3,
     "tcp_user_timeout": 10_000,
 }
-#: The longest that a caller waits for the database.
+#: Longest wait of a caller for the database.
 ROUND_TRIP_SECS: Final = 30.0
-#: A connection that waits looks so often whether it has missed something.
+#: Interval at which a waiting connection checks for missed data.
 _SLEEP_SECS: Final = 60.0
-#: In ms. A frozen process must not hold its locks until it continues; a lost client must not leave its statement
+#: In ms. A frozen process must not hold its locks, and the statement of a lost client must not go on.
 #: running.
 _SERVER_LIMITS: Final = " ".join(
     f"-c {name}={value}"
@@ -68,11 +68,11 @@ _SERVER_LIMITS: Final = " ".join(
 )
 
 
-#: Each transaction acts as one of these (`roles.sql`): for the caller's owner, or for the service among all owners.
+#: Each transaction acts in one of these roles (`roles.sql`): for the caller's owner, or for the service across owners.
 APP_ROLE: Final = "fda_app"
 SYSTEM_ROLE: Final = "fda_system"
 _ACT: Final = "SELECT set_config('role', %(role)s, %(ends)s), set_config('app.owner', %(owner)s, %(ends)s)"
-# The same where more follows: these take no snapshot, so the transaction may still set its isolation level.
+# Variant for the start of a transaction: it takes no snapshot, so the isolation level may still be set.
 _SET_ROLE: Final = SQL("SET LOCAL ROLE {}")
 _SET_OWNER: Final = SQL("SET LOCAL app.owner = {}")
 
@@ -87,9 +87,9 @@ _patience: ContextVar[float | None] = ContextVar("patience", default=None)
 
 @contextmanager
 def patient(seconds: float) -> Generator[None]:
-    """Have the block, and the tasks that it starts, wait so long for a connection: work that nobody waits for.
+    """Let the block and its tasks wait longer for a connection; for background work.
 
-    Where many share a pool an early end would only make more work for it.
+    If many share a pool, an early timeout would only make more work for it.
     """
     token = _patience.set(seconds)
     try:
@@ -103,7 +103,7 @@ _across_owners: ContextVar[bool] = ContextVar("across_owners", default=False)
 
 @contextmanager
 def across_owners() -> Generator[None]:
-    """Have the statements of the block see the rows of all owners: for finding work and removing what is old."""
+    """Let the statements of the block see the rows of all owners: to find work and to remove old data."""
     token = _across_owners.set(True)
     try:
         yield
@@ -113,7 +113,7 @@ def across_owners() -> Generator[None]:
 
 @contextmanager
 def for_owner(owner: str) -> Generator[None]:
-    """Within `across_owners`: have the statements of the block see one owner's rows only, as the service itself."""
+    """Within `across_owners`: let the statements of the block see only one owner's rows, as the service itself."""
     token = _across_owners.set(False)
     try:
         with serving(owner):
@@ -123,13 +123,16 @@ def for_owner(owner: str) -> Generator[None]:
 
 
 def _acts_as() -> tuple[str, str]:
-    """Role and owner of what is done here."""
+    """Role and owner of the current statements."""
     return (SYSTEM_ROLE, "") if _across_owners.get() else (APP_ROLE, current_caller().owner)
 
 
 class _Pipeline(AsyncPipeline):
-    """Without psycopg's flush request after its Sync: that may come when a pooler has given the server's connection to
-    somebody else, and would then keep another one occupied."""
+    """Pipeline without psycopg's flush request after its Sync.
+
+    A pooler may have given the server's connection to another client by then, and the request would occupy a second
+    one.
+    """
 
     def _exit_gen(self) -> PQGen[None]:
         try:
@@ -140,11 +143,13 @@ class _Pipeline(AsyncPipeline):
 
 
 class SleepingConnection(AsyncConnection[Any]):
-    """Sleeps until the server says something. The base class wakes up ten times a second, in case that somebody wants
-    to interrupt it, which asyncio does by itself."""
+    """Connection that sleeps until the server sends something.
+
+    The base class wakes up ten times a second to be interruptible, which asyncio does by itself.
+    """
 
     async def wait(self, gen: PQGen[T], interval: float = _SLEEP_SECS, timeout: float | None = None) -> T:  # noqa: ASYNC109
-        """As the base class."""
+        """Wait as in the base class, with a longer interval."""
         return await super().wait(gen, interval=max(interval, _SLEEP_SECS), timeout=timeout)
 
 
@@ -152,23 +157,23 @@ class _Connection(SleepingConnection):
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self.cursor_factory = _Cursor
-        #: Nothing sits between it and its server process, so what is set stays set.
+        #: True if no pooler is in between: session settings stay set.
         self._is_direct = False
-        #: What is set, see `_acts_as`; None when it is not known.
+        #: The role and owner that are set, see `_acts_as`; None if unknown.
         self._set: tuple[str, str] | None = None
-        #: In a transaction that began with it.
+        #: True inside a transaction that began by setting them.
         self._says_for_whom = False
 
     async def look_at_server(self) -> None:
-        """Find out whether this is a connection of its own: a pooler tells an invented process id."""
+        """Detect a direct connection: poolers report a fake backend pid."""
         cursor = await AsyncCursor(self).execute("SELECT pg_backend_pid() AS pid", prepare=False)
         self._is_direct = await cursor.fetchone() == {"pid": self.pgconn.backend_pid}
 
     async def say_for_whom(self) -> bool:
-        """Set for whom the next statement acts, if that is not said yet. False: it must be said in its transaction."""
+        """Set role and owner for the next statement if necessary. False: they must be set in its transaction."""
         if self._says_for_whom or self._set == (wanted := _acts_as()):
             return True
-        # What is set where something can be rolled back may not stay.
+        # A setting made where it could be rolled back may not stay.
         if not self._is_direct or self.in_pipeline or self.pgconn.transaction_status != pq.TransactionStatus.IDLE:
             return False
         self._set = None
@@ -177,7 +182,7 @@ class _Connection(SleepingConnection):
         return True
 
     async def say_in_transaction(self) -> None:
-        """Set it until the end of the transaction."""
+        """Set role and owner until the end of the transaction."""
         await self._say(_acts_as(), ends=True)
 
     async def _say(self, acts_as: tuple[str, str], *, ends: bool) -> None:
@@ -190,7 +195,7 @@ class _Connection(SleepingConnection):
 
     @asynccontextmanager
     async def pipeline(self) -> AsyncGenerator[AsyncPipeline]:
-        """As the base class, see `_Pipeline`."""
+        """Start a pipeline as in the base class, see `_Pipeline`."""
         if self._pipeline is None:
             self._pipeline = _Pipeline(self)
         async with super().pipeline() as pipeline:
@@ -200,7 +205,7 @@ class _Connection(SleepingConnection):
     async def transaction(
         self, savepoint_name: str | None = None, force_rollback: bool = False
     ) -> AsyncGenerator[AsyncTransaction]:
-        """As the base class; the outer one says for whom it acts, in its first round trip where it must."""
+        """Start a transaction as in the base class; the outermost one sets role and owner."""
         if self._says_for_whom:
             async with super().transaction(savepoint_name, force_rollback) as inner:
                 yield inner
@@ -223,8 +228,10 @@ class _Connection(SleepingConnection):
 
 
 class _Cursor(AsyncCursor[DictRow]):
-    """Says first for whom a statement acts, unless that is set: in the same round trip, where others use the server's
-    connection, too."""
+    """Cursor that sets role and owner before a statement if necessary.
+
+    Behind a pooler it does so in the same round trip, since others use the server's connection too.
+    """
 
     async def execute(self, query: Any, params: Any = None, **options: Any) -> Self:
         connection = self._own_connection()
@@ -259,7 +266,7 @@ class _Pool(AsyncConnectionPool[Connection]):
 
 
 def server_options(dsn: str) -> str:
-    """The `options` of `dsn` with the server's own limits before them. Poolers refuse them."""
+    """The `options` of `dsn`, preceded by the server limits. Poolers reject them."""
     return f"{_SERVER_LIMITS} {conninfo_to_dict(dsn).get('options') or ''}".rstrip()
 
 
@@ -274,7 +281,7 @@ def translated_errors() -> Generator[None]:
     except psycopg.Error as error:
         if error.sqlstate == LEASE_LOST_STATE:
             raise LeaseLostError("Another worker owns this run now.") from error
-        # PoolTimeout, AdminShutdown, a cut connection, a deadlock: all OperationalError, all worth another try.
+        # PoolTimeout, AdminShutdown, a cut connection, a deadlock: all are OperationalError and worth a retry.
         if isinstance(error, psycopg.OperationalError | psycopg.InterfaceError):
             raise _unavailable() from error
         raise
@@ -290,7 +297,7 @@ def _unavailable() -> DatabaseUnavailableError:
 
 
 async def check_connection(connection: AsyncConnection[Any]) -> None:
-    """For pools: raises psycopg's errors when the idle connection is no longer usable."""
+    """Check of a pooled connection: raises psycopg's errors if the idle connection is no longer usable."""
     # A server announces that it ends a connection, so an idle one without incoming data is fine: no round trip then.
     # Unprepared: an empty statement would be prepared again each time.
     if _has_input(connection.fileno()):
@@ -308,7 +315,7 @@ def _has_input(fileno: int) -> bool:
 
 
 async def listening_connection(dsn: str) -> Connection:
-    """A connection of its own, outside of any pool, for LISTEN. Raises psycopg's errors."""
+    """A separate connection outside of any pool, for LISTEN. Raises psycopg's errors."""
     parameters: dict[str, Any] = {"connect_timeout": 5, **KEEPALIVE}
     return await SleepingConnection.connect(make_conninfo(dsn, **parameters), autocommit=True, row_factory=dict_row)
 
@@ -380,7 +387,7 @@ class Database:
         with translated_errors():
             try:
                 async with asyncio.timeout(ROUND_TRIP_SECS):
-                    # The pool's own context commits, for which there is nothing, and waits for a lock.
+                    # The pool's own context commits, which is unnecessary and waits for a lock.
                     connection = await self.pool.getconn()
                     try:
                         yield connection
@@ -401,18 +408,21 @@ class Database:
             return await (await connection.execute(query, params)).fetchone()
 
     async def fetch_all(self, query: Any, params: Any = None) -> list[DictRow]:
-        """All rows of a query that limits itself."""
+        """All rows of a query with a limit of its own."""
         async with self.connection() as connection:
             return await (await connection.execute(query, params)).fetchall()
 
     async def rows(self, row: type[T], query: Any, params: Any = None, *, prepare: bool | None = None) -> list[T]:
-        """All rows of a query that limits itself, each as a `row`. `prepare` False: planned for these parameters."""
+        """All rows of a query with a limit of its own, each as a `row`.
+
+        `prepare` False: planned for these parameters.
+        """
         async with self.connection() as connection, connection.cursor(row_factory=class_row(row)) as cursor:
             await cursor.execute(query, params, prepare=prepare)
             return await cursor.fetchall()
 
     async def row(self, row: type[T], query: Any, params: Any = None, *, prepare: bool | None = None) -> T | None:
-        """The first row of a query as a `row`, None when there is none."""
+        """The first row of a query as a `row`; None if there is none."""
         async with self.connection() as connection, connection.cursor(row_factory=class_row(row)) as cursor:
             await cursor.execute(query, params, prepare=prepare)
             return await cursor.fetchone()

@@ -1,6 +1,6 @@
 """Stored webhooks: a session's endpoint, the outbox, and the result of each delivery.
 
-A delivery belongs to one job at a time, `job_id`, as a run does: whoever holds another job of it changes nothing.
+Like a run, a delivery belongs to one job at a time, `job_id`: other jobs change nothing.
 """
 
 from collections.abc import AsyncGenerator, Callable
@@ -27,7 +27,7 @@ _MAX_LISTED: Final = 200
 
 @dataclass(frozen=True)
 class WebhookMessage:
-    """What is sent: the event's type and its JSON text."""
+    """A webhook message: the event's type and its JSON text."""
 
     type: str
     body: str
@@ -39,7 +39,7 @@ Render = Callable[[SessionRow], WebhookMessage]
 
 @dataclass(frozen=True)
 class Endpoint:
-    """Where a session's webhooks go to. `secret` is its own, None for those of the service."""
+    """Target of a session's webhooks. `secret` is its own; None means the service's."""
 
     url: str
     secret: str | None
@@ -78,7 +78,7 @@ class ListedDelivery:
 
 @dataclass(frozen=True)
 class DeliveryAttempt:
-    """One try that this worker may now make; `number` counts from 1."""
+    """An attempt that this worker may make; `number` counts from 1."""
 
     id: UUID
     job_id: int
@@ -109,9 +109,9 @@ class Outbox:
         self._render = render
 
     async def add(self, connection: Connection, session_id: UUID) -> None:
-        """Queue the message about what the session has just become, where it has an endpoint that still listens.
+        """Queue the message about the session's new state if it has an active endpoint.
 
-        To be called last in the transaction, once the session's row and events are written.
+        Call it last in the transaction, once the session's row and events are written.
         """
         async with connection.cursor(row_factory=class_row(SessionRow)) as cursor:
             await cursor.execute(
@@ -142,7 +142,7 @@ class Deliveries:
     # --- for clients -------------------------------------------------------------------------------------------------
 
     async def endpoint(self, session_id: UUID) -> Endpoint | None:
-        """The session's endpoint, None when it asked for no webhooks."""
+        """The session's endpoint; None if it has no webhooks."""
         row = await self._database.fetch_one(
             "SELECT url, secret, disabled_at FROM webhook_endpoints WHERE session_id = %s", (session_id,)
         )
@@ -179,7 +179,7 @@ class Deliveries:
         ]
 
     async def replay(self, session_id: UUID, delivery_id: UUID) -> DeliveryRow:
-        """Send it again from the first attempt on, under its old id; its endpoint counts as listening again.
+        """Send a delivery again from the first attempt on, under its old id; its endpoint becomes active again.
 
         Raises DeliveryNotFoundError.
         """
@@ -204,9 +204,9 @@ class Deliveries:
     # --- for the worker ----------------------------------------------------------------------------------------------
 
     async def claim(self, delivery_id: UUID, job_id: int) -> DeliveryAttempt | None:
-        """Count an attempt and give it to the caller; None when the job is not the delivery's or it is over.
+        """Count an attempt and hand it to the caller; None if the delivery is over or another job's.
 
-        The attempt counts from here on: a delivery that takes its worker down is not tried for ever.
+        The attempt counts from here on: a delivery that kills its worker is not tried for ever.
         """
         with across_owners():
             row = await self._claimed(delivery_id, job_id)
@@ -259,14 +259,14 @@ class Deliveries:
 
     @asynccontextmanager
     async def turn(self) -> AsyncGenerator[bool]:
-        """True for one process at a time."""
+        """Try to take the lock of a clean-up pass; True for one process at a time."""
         async with self._database.transaction() as connection:
             cursor = await connection.execute("SELECT pg_try_advisory_xact_lock(%s) AS ours", (_TURN_LOCK_KEY,))
             row = await cursor.fetchone()
             yield bool(row and row["ours"])
 
     async def take_back_lost(self, seconds: float) -> int:
-        """Give a new job to deliveries whose job's worker has been silent for `seconds`, or whose job is gone."""
+        """Give a new job to deliveries whose job is gone or whose worker has been silent for `seconds`."""
         with across_owners():
             return await self._take_back_all(seconds)
 

@@ -1,4 +1,4 @@
-"""Answers of requests that came with an Idempotency-Key, so that a repeated one is not carried out again."""
+"""Idempotency keys and the responses stored under them, so that a repeated request is not executed again."""
 
 from dataclasses import dataclass
 from typing import Final, LiteralString
@@ -6,9 +6,9 @@ from uuid import UUID, uuid4
 
 from flowise_dev_agent.persistence.database import Database
 
-#: A request whose process was lost may be sent again after this time; no request takes longer.
+#: Age from which a request without a response may be sent again; no request takes longer.
 _LOST: Final[LiteralString] = "interval '15 min'"
-#: Requests under one key that fail one after the other while another one asks for it.
+#: Maximum number of concurrent requests with one key that fail one after the other.
 _TRIES: Final = 5
 KEPT: Final[LiteralString] = "interval '1 day'"
 
@@ -20,7 +20,7 @@ _CLAIM: Final[LiteralString] = f"""
         WHERE earlier.created_at < now() - CASE WHEN earlier.status IS NULL THEN {_LOST} ELSE {KEPT} END
     RETURNING claim
 """
-#: By the key, with the owner the primary key: there may be many.
+#: By the primary key (key and owner): there may be many rows.
 FINISH: Final[LiteralString] = (
     "UPDATE done_requests SET status = %(status)s, body = %(body)s, location = %(location)s"
     " WHERE key = %(key)s AND claim = %(claim)s"
@@ -30,7 +30,7 @@ RELEASE: Final[LiteralString] = "DELETE FROM done_requests WHERE key = %(key)s A
 
 @dataclass(frozen=True)
 class DoneRequest:
-    """An earlier request under the same key. `status` is None while it goes on, `body` where it is not kept."""
+    """An earlier request with the same key. `status` is None while it runs, `body` if it is not stored."""
 
     fingerprint: str
     status: int | None
@@ -39,13 +39,13 @@ class DoneRequest:
 
 
 class DoneRequests:
-    """Repository of such answers, of the current caller's owner."""
+    """Repository of the current caller's idempotency keys."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def claim(self, key: str, fingerprint: str) -> UUID | DoneRequest:
-        """The claim of whoever is to carry the request out, or what became of it earlier."""
+        """Claim the idempotency key, or return the stored response."""
         values = {"key": key, "fingerprint": fingerprint, "claim": uuid4()}
         for _ in range(_TRIES):
             if row := await self._database.fetch_one(_CLAIM, values):
@@ -59,12 +59,12 @@ class DoneRequests:
         return DoneRequest(fingerprint, status=None, body=None, location=None)
 
     async def finish(self, key: str, claim: UUID, *, status: int, body: bytes | None, location: str | None) -> None:
-        """Keep the answer of a request."""
+        """Store the response of a request."""
         values = {"status": status, "body": body, "location": location, "key": key, "claim": claim}
         async with self._database.connection() as connection:
             await connection.execute(FINISH, values)
 
     async def release(self, key: str, claim: UUID) -> None:
-        """Forget a request that failed: it may be sent again."""
+        """Delete the claim of a failed request: it may be sent again."""
         async with self._database.connection() as connection:
             await connection.execute(RELEASE, {"key": key, "claim": claim})

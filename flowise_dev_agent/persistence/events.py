@@ -1,7 +1,7 @@
-"""The event log: a sequence without gaps per session.
+"""The event log: a gapless sequence per session.
 
-The counter in the sessions row is raised by the same statement that inserts, so rows become visible in the order of
-their numbers and a reader that follows them misses nothing.
+The statement that inserts also raises the counter in the sessions row. So rows become visible in the order of their
+numbers, and a reader that follows them misses nothing.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ from flowise_dev_agent.persistence.database import Connection, Database, Lease, 
 from flowise_dev_agent.redaction import masked, redacted
 from flowise_dev_agent.sanitize import bounded, clean_json, shortened
 
-#: Notices "<session id> event" and "<session id> settled"; the second when the status that a client waits for is there.
+#: Notices "<session id> event" and "<session id> settled"; the second one when the final status is committed.
 EVENTS_CHANNEL: Final = "fda_events"
 
 
@@ -31,7 +31,7 @@ What = Literal["event", "settled", "deleted"]
 
 
 class Notices:
-    """Sends notices; those that arrive while one is being sent go together.
+    """Sends notices; notices that arrive meanwhile are sent together.
 
     Send them after the commit, on their own: inside a transaction NOTIFY takes a lock on the whole database.
     """
@@ -42,9 +42,9 @@ class Notices:
         self._waiting: dict[str, None] = {}
 
     async def tell(self, session_id: UUID, what: What) -> None:
-        """Tell all readers to look at the session; returns when the notice is sent.
+        """Notify all readers of the session; returns once the notice is sent.
 
-        A notice that cannot be sent raises nothing: the commit is done, and readers also poll.
+        A failure raises nothing: the commit is done, and readers also poll.
         """
         self._waiting[f"{session_id} {what}"] = None
         async with self._turn:
@@ -53,12 +53,12 @@ class Notices:
             notices, self._waiting = list(self._waiting), {}
             with suppress(DatabaseUnavailableError):
                 async with self._database.connection() as connection:
-                    # For whom does not matter.
+                    # The owner does not matter here.
                     await AsyncCursor(connection).execute(_TELL, (EVENTS_CHANNEL, notices))
 
 
 @asynccontextmanager
-async def told_transaction(database: Database, session_id: UUID, what: What) -> AsyncGenerator[Connection]:
+async def transaction_with_notice(database: Database, session_id: UUID, what: What) -> AsyncGenerator[Connection]:
     """A transaction whose commit is followed by a notice."""
     async with database.transaction() as connection:
         yield connection
@@ -79,7 +79,9 @@ ITEMS: Final = """
         artifact jsonb
     )) WITH ORDINALITY AS item (ts, type, node, phase, status, duration_ms, summary, data, artifact, number)
 """
-#: Goes on with a list of CTEs: stores them under the numbers that follow `head.base`, in the session `head.id`, and
+#: Continues a list of CTEs: stores the events under the numbers that follow `head.base`, in the session `head.id`, with
+#: their artifacts. An artifact that follows from an answer refers to the answer's row in the audit log, the session's
+#: last.
 #: their artifacts. One that follows from an answer refers to its row in the audit log: the last of the session.
 INSERT_ITEMS: Final = f"""
     , kept AS (
@@ -115,7 +117,7 @@ _APPEND: Final = f"""
     ) {INSERT_ITEMS}
 """
 _COLUMNS: Final = "session_id, seq, ts, run_id, type, node, phase, status, duration_ms, summary, data"
-#: With the request that the event's run follows from.
+#: With the request that started the event's run.
 _READ: Final = (
     f"SELECT {_COLUMNS}, (SELECT caller ->> 'request_id' FROM runs WHERE runs.id = run_id) AS request_id"
     " FROM session_events"
@@ -137,7 +139,7 @@ class NewArtifact:
 
 @dataclass(frozen=True)
 class NewEvent:
-    """An event to be stored. `summary` and `data` are cut to what the log takes, with secrets masked."""
+    """An event to be stored. `summary` and `data` are cut to the log's limits, with secrets masked."""
 
     type: str
     node: str | None = None
@@ -170,8 +172,11 @@ class StoredEvent:
 
 @dataclass(frozen=True)
 class LastStep:
-    """What a session did last that its picture follows from: asked a question of a type, or compiled a flow, by its
-    hash, which it may have written since."""
+    """Last step of a session that determines its picture.
+
+    `question` is the type of the last question, or `flow` the hash of the last compiled flow; `written`: that flow was
+    written since.
+    """
 
     question: str | None = None
     flow: str | None = None
@@ -204,7 +209,7 @@ class Events:
         await self._notices.tell(session_id, "event")
 
     async def send_live(self, events: Sequence[StoredEvent]) -> None:
-        """Send events to current listeners: neither stored nor numbered, and dropped when they are too big."""
+        """Send events to current listeners: neither stored nor numbered, and dropped if they are too big."""
         payloads = [payload for event in events if (payload := _live_payload(event))]
         if payloads:
             async with self._database.connection() as connection:
@@ -216,7 +221,7 @@ class Events:
     async def read(
         self, session_id: UUID, *, after: int, limit: int = 500, types: Sequence[str] | None = None
     ) -> list[StoredEvent]:
-        """Stored events with a number above `after`, in order; of all types, or of those named."""
+        """Stored events with a number above `after`, in order, optionally only of some types."""
         return await self._database.rows(
             StoredEvent,
             f"{_READ} WHERE session_id = %(session)s AND seq > %(after)s"
@@ -230,7 +235,7 @@ class Events:
         )
 
     async def last_step(self, session_id: UUID) -> LastStep:
-        """See `LastStep`; all None before there is any."""
+        """The session's `LastStep`; its fields are None if there is none."""
         row = await self._database.fetch_one(
             "SELECT CASE type WHEN 'interrupt' THEN data ->> 'type' END AS question,"
             " CASE type WHEN 'artifact' THEN data ->> 'flow' END AS flow,"
@@ -271,7 +276,10 @@ def _live_payload(event: StoredEvent) -> str | None:
 
 
 async def insert(connection: Connection, session_id: UUID, run_id: UUID | None, events: Sequence[NewEvent]) -> None:
-    """Store events inside the caller's transaction, which has checked its right to. Notify the readers afterwards."""
+    """Store events inside the caller's transaction, which has checked its right to do so.
+
+    Notify the readers afterwards.
+    """
     await connection.execute(_APPEND, event_params(session_id, run_id, events))
 
 

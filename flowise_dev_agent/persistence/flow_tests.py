@@ -1,4 +1,4 @@
-"""Tests of flows outside of sessions: jobs with their results."""
+"""Repository of flow tests outside of sessions: jobs with their results."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -13,13 +13,13 @@ from flowise_dev_agent.persistence.audit import Fact, record
 from flowise_dev_agent.persistence.database import Database, across_owners, jsonb
 from flowise_dev_agent.persistence.queue import Queue
 
-#: Finished ones that are kept per instance.
+#: Number of finished tests kept per instance.
 _KEPT: Final = 100
 _COLUMNS: Final = (
     "id, owner, instance_id, endpoint, chatflow_id, flow_data, draft, request, status, attempt, trials, error,"
     " created_at, updated_at"
 )
-#: A late call may still make the draft, so it is looked for even when it was removed.
+#: A late call may still create the draft, so it is searched even after its removal.
 _LEAVE: Final = (
     "INSERT INTO leftovers (owner, tag, session_id, instance_id, endpoint, names, texts)"
     " SELECT owner, draft ->> 'tag', id, instance_id, endpoint, ARRAY[draft ->> 'name'], ARRAY[draft ->> 'sha256']"
@@ -29,8 +29,11 @@ _LEAVE: Final = (
 
 @dataclass(frozen=True)
 class FlowTestRow:
-    """One test as stored. Either `chatflow_id` or, until it is over, `flow_data` says what is tested. `endpoint` is the
-    address that the server had when the test was asked for; None: nobody knows."""
+    """A stored test.
+
+    `chatflow_id`, or `flow_data` until the test is over, is its subject. `endpoint` is the server's address at the
+    request; None if unknown.
+    """
 
     id: UUID
     owner: str
@@ -66,8 +69,7 @@ class FlowTests:
         flow_data: str | None = None,
         draft: Mapping[str, str] | None = None,
     ) -> FlowTestRow:
-        """Queue a test, of a flow on the server or of `flow_data` as a `draft`: its tag, name, type and the SHA-256 of
-        its text."""
+        """Queue a test of a flow on the server, or of `flow_data` as a `draft` (tag, name, type, hash of the text)."""
         async with (
             self._database.transaction() as connection,
             connection.cursor(row_factory=class_row(FlowTestRow)) as cursor,
@@ -93,7 +95,7 @@ class FlowTests:
                 " (SELECT id FROM flow_tests WHERE instance_id = %s ORDER BY created_at DESC OFFSET %s)",
                 (instance_id, _KEPT),
             )
-            # A text is written to the server, as a draft.
+            # The text is written to the server as a draft.
             await record(
                 connection,
                 Fact(
@@ -104,12 +106,12 @@ class FlowTests:
         return row
 
     async def get(self, test_id: UUID) -> FlowTestRow | None:
-        """A test, if it is kept."""
+        """A stored test, or None."""
         row = await self._database.fetch_one(f"SELECT {_COLUMNS} FROM flow_tests WHERE id = %s", (test_id,))
         return FlowTestRow(**row) if row else None
 
     async def trace(self, test_id: UUID, sha256: str) -> str | None:
-        """The trace with this hash of one of its trials."""
+        """The trace with this hash from one of the test's trials."""
         row = await self._database.fetch_one(
             "SELECT trace FROM flow_test_traces WHERE test_id = %s AND sha256 = %s", (test_id, sha256)
         )
@@ -118,7 +120,7 @@ class FlowTests:
     # --- for the worker ----------------------------------------------------------------------------------------------
 
     async def claim(self, test_id: UUID, job_id: int) -> FlowTestRow | None:
-        """Begin the attempt; None when the job is not the test's or it is over."""
+        """Begin the attempt; None if the job does not own the test or the test is over."""
         with across_owners():
             row = await self._database.fetch_one(
                 "UPDATE flow_tests SET status = 'running', attempt = attempt + 1, updated_at = now()"
@@ -135,7 +137,7 @@ class FlowTests:
         trials: Sequence[tuple[Mapping[str, Any], str]] = (),
         error: Mapping[str, Any] | None = None,
     ) -> None:
-        """End it: done with its trials and their traces, or failed with an error for people."""
+        """End a test: done with its trials and their traces, or failed with an error for people."""
         async with self._database.transaction() as connection:
             shown: list[dict[str, Any]] = []
             for trial, trace in trials:
@@ -159,7 +161,10 @@ class FlowTests:
             )
 
     async def give_up_lost(self, seconds: float, *, error: Mapping[str, Any]) -> int:
-        """Fail the tests whose worker has been silent for `seconds`: a flow may act, so that none is held twice."""
+        """Fail tests whose worker has been silent for `seconds`.
+
+        They are not retried, since a flow may have side effects.
+        """
         with across_owners():
             return await self._give_up_all(seconds, error)
 

@@ -14,7 +14,7 @@ from flowise_dev_agent.persistence.database import Database
 _COLUMNS: Final = (
     "session_id, instance_id, chatflow_id, number, name, reason, iteration, sha256, updated_date, created_at, version"
 )
-# The text and its version. Two that record at once take the same number: one of them fails and looks again.
+# The text and its version. Of two concurrent inserts with the same number one fails and retries.
 _RECORD: Final = """
     WITH text AS (
         INSERT INTO blobs (session_id, sha256, content)
@@ -65,7 +65,7 @@ _NUMBERED: Final = f"""
 
 @dataclass(frozen=True)
 class FlowVersion:
-    """One state of a chatflow. `reason` says when it was seen: `before_<write>` or `<write>`."""
+    """One state of a chatflow. `reason` says when it was recorded: `before_<write>` or `<write>`."""
 
     session_id: UUID
     instance_id: str
@@ -77,7 +77,7 @@ class FlowVersion:
     sha256: str
     updated_date: str
     created_at: datetime
-    #: Over all sessions, as people count.
+    #: Number over all sessions, shown to people.
     version: int
 
     @property
@@ -88,20 +88,23 @@ class FlowVersion:
 
 @dataclass(frozen=True)
 class NumberedRow(FlowVersion):
-    """A version with the title of its session, its bookmark, the first earlier number with the same text and name, what
-    the version before was called if that was something else, and who wrote it."""
+    """A version for the list of a flow's versions.
+
+    It has its session's title, its bookmark, its author, the first earlier number with the same text and name, and the
+    previous version's name if that differs.
+    """
 
     wish: str
     bookmark: str | None
     current: bool
     same_as: int | None
     renamed_from: str | None
-    #: As the version before; None for the first.
+    #: True if the text equals the previous version's; None for the first.
     same_text: bool | None
     by: str | None
 
 
-# Of the session that wrote last: what ends it changes the flow after the last version, but not its text.
+# From the session that wrote last: its end changes the flow after the last version, but not its text.
 _LAST_WRITES: Final = """
     SELECT flow.id AS chatflow_id, written.updated_date, actor.actor
     FROM unnest(%(chatflows)s::text[]) AS flow (id)
@@ -124,7 +127,7 @@ _LAST_WRITES: Final = """
 
 @dataclass(frozen=True)
 class LastWrite:
-    """The newest write of a session to a flow: what the server called its date, and who had it done."""
+    """The newest write of a session to a flow: the date that the server reported, and the actor."""
 
     chatflow_id: str
     updated_date: str | None
@@ -150,7 +153,7 @@ class Versions:
         reason: str,
         iteration: int,
     ) -> None:
-        """Keep this state, unless it is what the session's last version of this chatflow holds. Safe to repeat."""
+        """Store this state unless it equals the session's last version of this chatflow. Idempotent."""
         content, sha256 = encoded(flow_data)
         params = {
             "session": session_id,
@@ -194,13 +197,13 @@ class Versions:
         )
 
     async def last_writes(self, instance_id: str, chatflow_ids: Sequence[str]) -> dict[str, LastWrite]:
-        """By chatflow the newest write; none for those that no session has written."""
+        """The newest write by chatflow; flows that no session has written are left out."""
         params = {"instance": instance_id, "chatflows": list(chatflow_ids)}
         rows = await self._database.rows(LastWrite, _LAST_WRITES, params)
         return {row.chatflow_id: row for row in rows}
 
     async def was_renamed(self, chatflow_id: str) -> bool:
-        """Whether its versions have more than one name."""
+        """True if the chatflow's versions have several names."""
         row = await self._database.fetch_one(
             "SELECT count(DISTINCT name) > 1 AS renamed FROM flow_versions WHERE chatflow_id = %s", (chatflow_id,)
         )
@@ -215,7 +218,7 @@ class Versions:
         )
 
     async def bookmark(self, chatflow_id: str, version: int, note: str | None) -> None:
-        """Mark a version, or take the mark away (None)."""
+        """Bookmark a version, or remove the bookmark (None)."""
         async with self._database.connection() as connection:
             if note is None:
                 await connection.execute(

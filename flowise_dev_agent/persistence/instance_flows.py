@@ -1,4 +1,4 @@
-"""What is searched of the flows of each Flowise instance, shared by all processes."""
+"""Search index of the flows on each Flowise instance, shared by all processes."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,16 +10,16 @@ from pydantic import TypeAdapter
 from flowise_dev_agent.patch.views.picture import FlowPicture
 from flowise_dev_agent.persistence.database import Database, DictRow, jsonb
 
-#: Where a word was found: in the name, in the types and titles of nodes, in other texts.
+#: Place of a word: the name, types and titles of nodes, or other texts.
 Place = Literal["name", "nodes", "texts"]
 #: Words of a text, in lower case.
 WORD: Final = re.compile(r"\w+")
-#: Characters of a word that count, and the beginning by which `Wanted` looks for a word.
+#: Maximum length of an indexed word, and of the prefix by which `Wanted` looks for a word.
 _LONGEST_WORD: Final = 100
 STEM: Final = 5
-#: Hits of one word that are looked at; a word that has more says little about which flow is meant.
+#: Maximum hits of one word; a more frequent word says little about the flow.
 _MOST_HITS: Final = 1_000
-#: Candidates by words, by name, and by date.
+#: Number of candidates by words, by name, and by date.
 _LIKELY: Final = 50
 _NAMED: Final = 100
 _NEWEST: Final = 50
@@ -27,7 +27,7 @@ _NEWEST: Final = 50
 
 @dataclass(frozen=True)
 class FlowRow:
-    """A flow in short. `tags` are the person's own; secrets in texts are masked."""
+    """A flow in short. `tags` are the user's own; secrets in texts are masked."""
 
     id: str
     updated_date: str
@@ -44,7 +44,7 @@ class FlowRow:
 
 @dataclass(frozen=True)
 class IndexedFlow:
-    """A flow with its words, each with the best place that has it."""
+    """A flow with its words, each with its best place."""
 
     row: FlowRow
     words: Mapping[str, Place]
@@ -53,8 +53,11 @@ class IndexedFlow:
 
 @dataclass(frozen=True)
 class Wanted:
-    """What a text says about a flow of one of these kinds: ids, phrases that may be its name (words with a blank
-    between them), and stems: words of less than `STEM` characters, or the beginnings of longer ones."""
+    """Search terms for a flow of one of these kinds.
+
+    `ids`; `phrases` that may be its name (words joined by blanks); `stems`: words of less than `STEM` characters, or
+    the prefixes of longer ones.
+    """
 
     kinds: Sequence[str]
     ids: Sequence[str]
@@ -64,7 +67,7 @@ class Wanted:
 
 @dataclass(frozen=True)
 class FoundFlow:
-    """A flow, and where it has which of the wanted stems."""
+    """A flow, and the place of each wanted stem in it."""
 
     row: FlowRow
     places: Mapping[str, Place]
@@ -72,7 +75,7 @@ class FoundFlow:
 
 @dataclass(frozen=True)
 class Candidates:
-    """Flows that may be meant, last changed first; of how many; and how many flows have each stem, 1 000 at most."""
+    """Possible flows, last changed first; the number of all; and the number of flows with each stem, at most 1,000."""
 
     flows: Sequence[FoundFlow]
     total: int
@@ -81,7 +84,7 @@ class Candidates:
 
 @dataclass(frozen=True)
 class PageKey:
-    """Where a page of found flows begins: after this one."""
+    """Start of a page of found flows: after this one."""
 
     score: int
     updated_date: str
@@ -90,7 +93,7 @@ class PageKey:
 
 @dataclass(frozen=True)
 class FlowRows:
-    """A page of flows, how many fit in all, of how many, and the key of the next page."""
+    """A page of flows, the number of matches and of all flows, and the key of the next page."""
 
     rows: Sequence[FlowRow]
     total: int
@@ -99,7 +102,7 @@ class FlowRows:
 
 
 def words_of(text: str) -> list[str]:
-    """The words of a text as they are compared."""
+    """The words of a text in the form in which they are compared."""
     return [word[:_LONGEST_WORD] for word in WORD.findall(text.casefold())]
 
 
@@ -136,7 +139,7 @@ _PAGE: Final = f"""
     FROM page JOIN instance_flows AS flow ON {_OF_INSTANCE} AND flow.id = page.id
     ORDER BY page.score DESC, flow.updated_date DESC, flow.id DESC
 """
-#: Without words: by date, as the index has it.
+#: Without words: by date, in the order of the index.
 _NEWEST_PAGE: Final = f"""
     SELECT (SELECT count(*) FROM instance_flows WHERE {_OF_INSTANCE} AND (%(drafts)s OR NOT draft)) AS total,
         0 AS score, {_COLUMNS}
@@ -148,7 +151,7 @@ _NEWEST_PAGE: Final = f"""
 _PLACE: Final[LiteralString] = """
     CASE WHEN heading @@ in_name THEN 'name' WHEN heading @@ in_nodes THEN 'nodes' ELSE 'texts' END
 """
-#: Rare stems choose the flows; those that nearly all flows have only count among the chosen.
+#: Rare stems choose the flows; stems that nearly all flows have count only among the chosen ones.
 _CANDIDATES: Final = f"""
     WITH wanted AS (
         SELECT *
@@ -185,7 +188,7 @@ _CANDIDATES: Final = f"""
 
 
 class InstanceFlows:
-    """The flows of one instance, by its id and endpoint: with another endpoint it is another server."""
+    """The flows of one instance, by its id and endpoint: another endpoint is another server."""
 
     def __init__(self, database: Database, instance_id: str, endpoint: str) -> None:
         self._database = database
@@ -194,7 +197,7 @@ class InstanceFlows:
     # --- keeping ---------------------------------------------------------------------------------------------------
 
     async def dates(self, ids: Sequence[str]) -> dict[str, str]:
-        """When these flows were changed, as far as they are known."""
+        """Dates of the last change of these flows, as far as known."""
         rows = await self._database.fetch_all(
             f"SELECT id, updated_date FROM instance_flows WHERE {_OF_INSTANCE} AND id = ANY(%(ids)s)",
             {**self._instance, "ids": list(ids)},
@@ -202,7 +205,7 @@ class InstanceFlows:
         return {str(row["id"]): str(row["updated_date"]) for row in rows}
 
     async def count(self) -> int:
-        """How many flows are known."""
+        """Number of known flows."""
         row = await self._database.fetch_one(
             f"SELECT count(*) AS flows FROM instance_flows WHERE {_OF_INSTANCE}", self._instance
         )
@@ -217,13 +220,13 @@ class InstanceFlows:
         return [(str(row["id"]), str(row["updated_date"])) for row in rows]
 
     async def keep(self, flows: Sequence[IndexedFlow]) -> None:
-        """Add these flows, or what they are now."""
+        """Insert or update these flows."""
         async with self._database.connection() as connection:
             given = jsonb([_stored(flow) for flow in flows])
             await connection.execute(_KEEP, {**self._instance, "flows": given})
 
     async def forget(self, ids: Sequence[str]) -> None:
-        """Remove flows that are gone."""
+        """Delete flows that no longer exist."""
         async with self._database.connection() as connection:
             await connection.execute(
                 f"DELETE FROM instance_flows WHERE {_OF_INSTANCE} AND id = ANY(%(ids)s)",
@@ -231,12 +234,12 @@ class InstanceFlows:
             )
 
     async def learn(self) -> None:
-        """Have Postgres look at what the rows are like, once there are many more: it does so by itself much later."""
+        """Update the planner's statistics once there are many more rows; autovacuum does so much later."""
         async with self._database.connection() as connection:
             await connection.execute("SELECT learn_flows()")
 
     async def forget_other_server(self) -> None:
-        """Remove what is known of a server that the instance was before."""
+        """Delete the data of a server that the instance was before."""
         async with self._database.connection() as connection:
             await connection.execute(
                 "DELETE FROM instance_flows WHERE instance_id = %(instance)s AND endpoint <> %(endpoint)s",
@@ -246,7 +249,7 @@ class InstanceFlows:
     # --- searching -------------------------------------------------------------------------------------------------
 
     async def page(self, text: str, *, drafts: bool, limit: int, after: PageKey | None) -> FlowRows:
-        """Flows of which each word of `text` begins a word; words of the name count most, then the date."""
+        """Flows in which each word of `text` begins a word; words of the name count most, then the date."""
         queries = [f"{_quoted(word)}:*" for word in dict.fromkeys(words_of(text))]
         params = {
             **self._instance,
@@ -273,7 +276,7 @@ class InstanceFlows:
         )
 
     async def pictures(self, ids: Sequence[str]) -> dict[str, FlowPicture]:
-        """What these flows look like."""
+        """Pictures of these flows, by id."""
         rows = await self._database.fetch_all(
             f"SELECT id, picture FROM instance_flows WHERE {_OF_INSTANCE} AND id = ANY(%(ids)s)",
             {**self._instance, "ids": list(ids)},
@@ -281,7 +284,7 @@ class InstanceFlows:
         return {str(row["id"]): _PICTURE.validate_python(row["picture"]) for row in rows}
 
     async def candidates(self, wanted: Wanted) -> Candidates:
-        """The flows that are named, those that have most of what is wanted, and some that changed last."""
+        """The named flows, those with most of the wanted words, and some that changed last."""
         queries = [f"{_quoted(stem)}:{'*' if len(stem) == STEM else ''}" for stem in wanted.stems]
         params = {
             **self._instance,
@@ -329,5 +332,5 @@ def _vector(words: Iterable[str]) -> str:
 
 
 def _quoted(word: str) -> str:
-    """A word as it stands in texts of tsvector and tsquery; it has neither quotes nor backslashes."""
+    """A word quoted for tsvector and tsquery; it has neither quotes nor backslashes."""
     return f"'{word}'"

@@ -1,4 +1,4 @@
-"""The node types of each Flowise instance, shared by all workers: the current list, former ones, repaired entries."""
+"""Node types of each Flowise instance, shared by all workers: the current list, former ones, repaired entries."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -7,15 +7,15 @@ from typing import Any, Final
 
 from flowise_dev_agent.persistence.database import Connection, Database, jsonb
 
-#: Lists that are kept per instance: the current one and those it can still be compared with.
+#: Number of lists kept per instance: the current one and former ones to compare it with.
 _KEPT: Final = 3
 
 
 @dataclass(frozen=True)
 class CatalogueHead:
-    """Which node list of an instance holds. `fingerprint` is None when the list was never read.
+    """The current node list of an instance. `fingerprint` is None if the list was never read.
 
-    `age_secs` counts from the moment the server last confirmed the list.
+    `age_secs` counts from the server's last confirmation of the list.
     """
 
     revision: int
@@ -28,13 +28,13 @@ class CatalogueHead:
 
 
 class InstanceNodes:
-    """Node lists are opaque JSON texts here; whoever saves one names its fingerprint."""
+    """Repository of node lists. They are opaque JSON texts here; the caller names their fingerprints."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def head(self, instance_id: str, endpoint: str) -> CatalogueHead | None:
-        """What holds for the instance; None when nothing is known of a server at this endpoint."""
+        """The current list of the instance; None if nothing is known of a server at this endpoint."""
         return await self._database.row(
             CatalogueHead,
             "SELECT head.revision, head.fingerprint, list.flowise_version, head.etag,"
@@ -47,7 +47,7 @@ class InstanceNodes:
         )
 
     async def load(self, instance_id: str, fingerprint: str) -> tuple[str, str] | None:
-        """(Flowise version, node list) of a present or former state; None when it is no longer kept."""
+        """(Flowise version, node list) of a current or former state; None if it is no longer stored."""
         row = await self._database.fetch_one(
             "SELECT flowise_version, nodes FROM node_catalogues WHERE instance_id = %s AND fingerprint = %s",
             (instance_id, fingerprint),
@@ -65,7 +65,7 @@ class InstanceNodes:
         nodes: str,
         names: Sequence[str],
     ) -> None:
-        """Make a list that was just read the current one. Repaired entries of its `names` are thereby out of date."""
+        """Make a list that was just read the current one; repaired entries of its `names` become outdated."""
         async with self._database.transaction() as connection:
             await _forget_other_server(connection, instance_id, endpoint)
             await connection.execute(
@@ -91,7 +91,7 @@ class InstanceNodes:
             )
 
     async def confirm(self, instance_id: str, endpoint: str) -> None:
-        """The server confirms that the current list is still valid."""
+        """Record the server's confirmation that the current list is still valid."""
         async with self._database.connection() as connection:
             await connection.execute(
                 "UPDATE instance_nodes SET checked_at = now() WHERE instance_id = %s AND endpoint = %s",
@@ -108,7 +108,7 @@ class InstanceNodes:
     async def save_repaired(
         self, instance_id: str, endpoint: str, name: str, node: str, decision: Mapping[str, str]
     ) -> None:
-        """Keep one entry for all workers, with the reason why it was taken over."""
+        """Store one repaired entry for all workers, with the reason for it."""
         async with self._database.transaction() as connection:
             await _forget_other_server(connection, instance_id, endpoint)
             await connection.execute(
@@ -125,20 +125,20 @@ class InstanceNodes:
 
 
 async def _forget_other_server(connection: Connection, instance_id: str, endpoint: str) -> None:
-    """The settings may name another server for the same instance id; data of the former one is not valid for it."""
+    """Delete the data of another server: the settings may name a new one for the same instance id."""
     await connection.execute(
         "DELETE FROM instance_nodes WHERE instance_id = %s AND endpoint <> %s", (instance_id, endpoint)
     )
 
 
 class InstanceTemplates:
-    """Entries are opaque JSON objects here, contents opaque texts."""
+    """Repository of templates. Entries are opaque JSON objects here, contents opaque texts."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def read_at(self, instance_id: str, endpoint: str) -> tuple[datetime, float] | None:
-        """When the instance was last read, and how many seconds ago that was; None when it never was."""
+        """Time of the last read of the instance, and its age in seconds; None if it was never read."""
         row = await self._database.fetch_one(
             "SELECT fetched_at, EXTRACT(EPOCH FROM now() - fetched_at)::float AS age_secs FROM instance_templates"
             " WHERE instance_id = %s AND endpoint = %s",
@@ -147,7 +147,7 @@ class InstanceTemplates:
         return None if row is None else (row["fetched_at"], float(row["age_secs"]))
 
     async def listed(self, instance_id: str, endpoint: str) -> tuple[list[dict[str, Any]], float] | None:
-        """(entries, age in seconds) of what the instance offers; None when it was never read."""
+        """(entries, age in seconds) of the instance's templates; None if it was never read."""
         row = await self._database.fetch_one(
             "SELECT templates, EXTRACT(EPOCH FROM now() - fetched_at)::float AS age_secs FROM instance_templates"
             " WHERE instance_id = %s AND endpoint = %s",
@@ -158,7 +158,7 @@ class InstanceTemplates:
     async def save(
         self, instance_id: str, endpoint: str, entries: Sequence[Mapping[str, Any]], contents: Mapping[str, str]
     ) -> None:
-        """Keep what an instance offers, and the contents by SHA-256."""
+        """Store the templates of an instance, and the contents by SHA-256."""
         async with self._database.transaction() as connection:
             await connection.execute(
                 "INSERT INTO instance_templates (instance_id, endpoint, templates) VALUES (%s, %s, %s)"
@@ -173,6 +173,6 @@ class InstanceTemplates:
                 )
 
     async def content(self, sha256: str) -> str | None:
-        """The flow or tool with this hash, byte for byte; None when no instance brought it yet."""
+        """The flow or tool with this hash, byte for byte; None if no instance had it."""
         row = await self._database.fetch_one("SELECT content FROM template_contents WHERE sha256 = %s", (sha256,))
         return None if row is None else str(row["content"])

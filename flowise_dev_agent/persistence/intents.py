@@ -1,4 +1,4 @@
-"""Intents: what is about to be written to Flowise, committed before the call."""
+"""Write intents: writes to Flowise, committed before the call."""
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -18,7 +18,7 @@ _COLUMNS: Final = (
     "key, session_id, status, op, iteration, target_id, payload_sha256, base_sha256, tag, name, result, created_at,"
     " unsure"
 )
-# The statements read `owner`, so that nothing happens without the lease, where there is one.
+# The statements read `owner`, so that nothing happens without the lease, if there is one.
 _OWNER: Final = """
     owner AS MATERIALIZED (
         SELECT CASE WHEN %(run)s::uuid IS NOT NULL THEN assert_owner(%(run)s, %(epoch)s) END AS owned
@@ -62,7 +62,7 @@ _FINISH: Final = f"""
 
 @dataclass(frozen=True)
 class WriteIntent:
-    """One announced write. `open`: whether the call went through is not known.
+    """One announced write. `open`: its outcome is unknown.
 
     `is_new`: no earlier call for it can have had an effect.
     """
@@ -79,23 +79,23 @@ class WriteIntent:
     name: str | None
     result: dict[str, Any] | None
     created_at: datetime
-    #: It was announced again after a call that was not done: both may have landed.
+    #: Announced again after a call with an unknown outcome: both may have reached Flowise.
     unsure: bool = False
     is_new: bool = False
 
     @property
     def may_have_landed(self) -> bool:
-        """Whether Flowise may have done it: not so when the write failed before or at the call."""
+        """True if the write may have reached Flowise: not if it failed before or at the call."""
         return self.status != "failed" or "chatflow_id" in (self.result or {})
 
     @property
     def was_repeated(self) -> bool:
-        """Whether Flowise may have done it in a call besides the one whose answer is `result`."""
+        """True if an earlier call with an unknown result may also have reached Flowise."""
         return self.unsure or self.status == "open" or bool((self.result or {}).get("adopted"))
 
 
 class WriteIntents:
-    """All writes need the lease; a worker that lost it gets LeaseLostError and must not call Flowise.
+    """Repository of write intents. A worker that lost its lease gets LeaseLostError and must not call Flowise.
 
     Outside of a run (lease None) the session must be idle: SessionConflictError while a run is queued or running.
     """
@@ -117,9 +117,9 @@ class WriteIntents:
         tag: str | None,
         name: str | None = None,
     ) -> WriteIntent:
-        """Announce a write, or return the row that an earlier attempt left under the same key.
+        """Announce a write, or return the row of an earlier attempt with the same key.
 
-        One that is done stays done; one that failed is open again.
+        A finished one stays `done`; a failed one is open again.
         """
         params = {
             "run": lease and lease.run_id,
@@ -144,9 +144,9 @@ class WriteIntents:
     async def finish(
         self, lease: Lease | None, key: UUID, *, status: Literal["done", "failed"], result: dict[str, Any]
     ) -> None:
-        """Record how the write ended. One that is done stays done.
+        """Record the result of a write; a finished one stays `done`.
 
-        With it open writes of the same text to the same flow are settled: what was looked for has been found.
+        This also closes open writes of the same text to the same flow, since their result is known now.
         """
         kept = clean_json(result)
         params = {
@@ -174,7 +174,10 @@ class WriteIntents:
 
     @asynccontextmanager
     async def _allowed(self, lease: Lease | None, session_id: UUID) -> AsyncGenerator[Connection]:
-        """A connection; outside of a run with the session locked, which must be idle. A lease is for the statement."""
+        """A connection; outside of a run the session is locked and must be idle.
+
+        With a lease the statement checks it.
+        """
         if lease is not None:
             async with self._database.connection() as connection:
                 yield connection

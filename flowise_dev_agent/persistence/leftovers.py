@@ -1,5 +1,4 @@
-"""What sessions may have left on Flowise: drafts, document stores, flows without a session, and what a late call may
-still make."""
+"""Leftovers of sessions on Flowise: drafts, document stores, orphaned flows, and effects of late calls."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -10,9 +9,9 @@ from flowise_dev_agent.caller import serving
 from flowise_dev_agent.persistence.audit import Fact, record
 from flowise_dev_agent.persistence.database import Connection, Database, across_owners
 
-#: A call with an unknown outcome may have its effect for so long.
+#: Time within which a call with an unknown outcome may still take effect.
 _LATE_HOURS: Final = 24
-#: Older ones are left to people: their instance is no longer in the settings, or refuses.
+#: Older ones are left to people: their instance was removed from the settings, or rejects the request.
 _GIVE_UP_DAYS: Final = 30
 
 _MAY_HAVE_LANDED: Final = "(made.status <> 'failed' OR made.result ?| array['chatflow_id', 'store_id'])"
@@ -20,7 +19,7 @@ _MAY_HAVE_LANDED: Final = "(made.status <> 'failed' OR made.result ?| array['cha
 _GOES: Final = "(made.tag LIKE 'fda:%%:draft' OR made.tag LIKE 'fda:%%:store:%%')"
 _IS_MADE: Final = "op IN ('create', 'store_create', 'store_fill')"
 _ID: Final = "COALESCE(made.result ->> 'chatflow_id', made.result ->> 'store_id', made.target_id)"
-# Names and texts that the session announced: what else is found under the tag is a person's.
+# Names and texts that the session announced: anything else under the tag belongs to a person.
 _NOTE: Final = f"""
     INSERT INTO leftovers (owner, tag, session_id, instance_id, endpoint, names, texts)
     SELECT sessions.owner, found.tag, sessions.id, sessions.instance_id, sessions.endpoint,
@@ -36,7 +35,8 @@ _ABANDON: Final = f"""
         WHERE made.session_id = %(session)s AND made.{_IS_MADE} AND {_MAY_HAVE_LANDED})
     {_NOTE} ON CONFLICT (tag) DO UPDATE SET noted_at = now(), names = excluded.names, texts = excluded.texts
 """
-# Drafts and stores of ended sessions, and flows of which a failed session knows nothing. The intents are closed with
+# Drafts and stores of ended sessions, and flows unknown to their failed session. The intents are closed with it: a
+# retried session makes new ones.
 # it: should the session be retried, it makes new ones.
 _COLLECT_ENDED: Final = f"""
     WITH found AS (
@@ -58,7 +58,7 @@ _COLLECT_ENDED: Final = f"""
     {_NOTE.replace("FROM found", "FROM (SELECT DISTINCT tag, session_id FROM found) AS found")}
     ON CONFLICT (tag) DO UPDATE SET noted_at = now(), names = excluded.names, texts = excluded.texts
 """
-# Flows whose session has one and made more than one call for it: the others are twins.
+# Duplicate flows of sessions that made several calls to create their flow.
 _COLLECT_TWINS: Final = f"""
     WITH found AS (
         SELECT DISTINCT made.tag, made.session_id
@@ -71,7 +71,8 @@ _COLLECT_TWINS: Final = f"""
         LIMIT 500)
     {_NOTE} ON CONFLICT (tag) DO NOTHING
 """
-# Least recently checked first. A session that works again is left alone, and what one that exists knows as its flow
+# Least recently checked first. Active sessions are left alone, and the known flow of an existing session stays; its
+# drafts go once it has ended.
 # stays; its drafts go when it has ended.
 _TAKE: Final = f"""
     UPDATE leftovers SET tried_at = now() WHERE tag IN (
@@ -90,9 +91,12 @@ _TAKE: Final = f"""
 
 @dataclass(frozen=True)
 class Leftover:
-    """Chatflows that may be there: with `tag`, one of `names` and one of `texts` (SHA-256), but none of `keep`; or
-    document stores with `tag` and one of `names`, which have the ids of sources in other stores, too. `endpoint` is the
-    address that the server had, None where nobody knows."""
+    """Chatflows or document stores to look for on Flowise.
+
+    Chatflows have `tag`, one of `names` and one of `texts` (SHA-256), but none of `keep`; document stores have `tag`
+    and one of `names`, and share ids of sources with other stores. `endpoint` is the server's address at that time,
+    None if unknown.
+    """
 
     tag: str
     owner: str
@@ -111,8 +115,10 @@ class Leftovers:
         self._database = database
 
     async def collect(self, *, grace_secs: float, failed_days: float) -> None:
-        """Note what is to be looked for: of sessions at rest for `grace_secs`, drafts and flows without a known id of
-        failed ones after `failed_days` (0: never)."""
+        """Record leftovers of sessions at rest for `grace_secs`.
+
+        They are drafts, and after `failed_days` (0: never) flows of failed sessions without a known id.
+        """
         with across_owners():
             await self._collect(grace_secs, failed_days)
 
@@ -125,7 +131,7 @@ class Leftovers:
             )
 
     async def take(self, limit: int) -> list[Leftover]:
-        """What to look for now."""
+        """The leftovers to look for now."""
         with across_owners():
             return await self._take(limit)
 
@@ -133,7 +139,7 @@ class Leftovers:
         return await self._database.rows(Leftover, _TAKE, {"limit": limit})
 
     async def removed(self, item: Leftover, *, chatflow_id: str | None = None, words: str | None = None) -> None:
-        """Record in the audit log that a chatflow was deleted, or something of a document store: `words` say what."""
+        """Record in the audit log the deletion of a chatflow, or of a part of a document store (`words`)."""
         with serving(item.owner):
             async with self._database.transaction() as connection:
                 action = "write.delete" if chatflow_id else "write.store_delete"
@@ -141,7 +147,7 @@ class Leftovers:
                 await record(connection, fact)
 
     async def settle(self, checked: Collection[str]) -> None:
-        """Forget the tags that were checked once no late call can bring anything under them."""
+        """Forget checked tags once no late call can create anything under them."""
         with across_owners():
             async with self._database.connection() as connection:
                 await connection.execute(
@@ -151,5 +157,5 @@ class Leftovers:
 
 
 async def abandon(connection: Connection, session_id: UUID) -> None:
-    """Note what a session that is about to be deleted leaves, inside the caller's transaction."""
+    """Record the leftovers of a session that is about to be deleted, inside the caller's transaction."""
     await connection.execute(_ABANDON, {"session": session_id})

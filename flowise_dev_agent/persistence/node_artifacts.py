@@ -1,4 +1,4 @@
-"""The artifacts of steps: read by session, by node, or by the pattern that they are about. `events` stores them."""
+"""Reads artifacts of steps, by session, node or pattern. `events` stores them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ _CONDITIONS: Final[Mapping[str, LiteralString]] = {
 
 @dataclass(frozen=True)
 class ArtifactRow:
-    """One row."""
+    """A stored artifact."""
 
     id: UUID
     session_id: UUID
@@ -40,7 +40,7 @@ class ArtifactRow:
 
 @dataclass(frozen=True, kw_only=True)
 class ArtifactFilter:
-    """Which; None: all."""
+    """Filter of artifacts; None matches all."""
 
     session_id: UUID | None = None
     run_id: UUID | None = None
@@ -49,20 +49,20 @@ class ArtifactFilter:
     memory_id: int | None = None
 
     def where(self) -> tuple[LiteralString, dict[str, Any]]:
-        """The condition, and the values of its parameters."""
+        """The SQL condition and the values of its parameters."""
         params = {name: value for name, value in vars(self).items() if value is not None}
         conditions: list[LiteralString] = ["true", *(_CONDITIONS[name] for name in params)]
         return " AND ".join(conditions), params
 
 
 class NodeArtifacts:
-    """Reads artifacts."""
+    """Repository of artifacts, read only."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def page(self, which: ArtifactFilter, *, limit: int, offset: int) -> tuple[list[ArtifactRow], int]:
-        """Artifacts, newest first, and how many there are."""
+        """A page of artifacts, newest first, and the number of all."""
         condition, params = which.where()
         counted = await self._database.fetch_one(f"SELECT count(*) AS n FROM node_artifacts WHERE {condition}", params)
         rows = await self._rows(
@@ -72,7 +72,7 @@ class NodeArtifacts:
         return rows, int(counted["n"]) if counted else 0
 
     async def get(self, artifact_id: UUID, which: ArtifactFilter) -> ArtifactRow:
-        """One, if the filter lets it through. Raises ArtifactNotFoundError."""
+        """An artifact that matches the filter. Raises ArtifactNotFoundError."""
         condition, params = which.where()
         rows = await self._rows(f"id = %(id)s AND {condition}", params | {"id": artifact_id})
         if not rows:

@@ -1,5 +1,4 @@
-"""Notes: short texts that people have the service remember for their flows. The database shows those of the caller's
-owner."""
+"""Repository of notes: short texts that users store for their flows. The database shows only the caller's owner's."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -44,7 +43,7 @@ class Notes:
         self._database = database
 
     async def add(self, instance_id: str, text: str, terms: Sequence[str], *, replaces: int | None = None) -> NoteRow:
-        """Keep a note, or put it in the place of one. `terms` are its words by which it is found."""
+        """Store a note, or replace one. `terms` are the words by which it is found."""
         params = {
             "id": replaces,
             "instance": instance_id,
@@ -74,7 +73,7 @@ class Notes:
         )
 
     async def nearest(self, instance_id: str, terms: Sequence[str], *, limit: int) -> list[NoteRow]:
-        """Those that share most words with `terms`, then the newest: what holds for every flow shares none."""
+        """Notes by the number of words shared with `terms`, then the newest: a note for every flow may share none."""
         return await self._database.rows(
             NoteRow,
             f"SELECT {_COLUMNS} FROM notes WHERE instance_id = %(instance)s"
@@ -83,7 +82,7 @@ class Notes:
         )
 
     async def delete(self, note_id: int) -> None:
-        """Forget one."""
+        """Delete a note."""
         async with self._database.transaction() as connection:
             cursor = await connection.execute("DELETE FROM notes WHERE id = %s RETURNING instance_id", (note_id,))
             row = await cursor.fetchone()

@@ -1,4 +1,4 @@
-"""Accepted results that similar wishes may start from: search by words, counts of how they did."""
+"""Repository of patterns: accepted results that similar requirements may start from, with their success counts."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ _COLUMNS: Final = (
 
 @dataclass(frozen=True)
 class NewPattern:
-    """A pattern to keep. `terms` are the telling words of the requirement, sorted and joined by blanks."""
+    """A pattern to store. `terms` are the significant words of the requirement, sorted and joined by blanks."""
 
     owner: str
     instance_id: str
@@ -55,7 +55,7 @@ class StoredPattern(NewPattern):
         return etag_of(self.id, self.version)
 
 
-# Beside the new one stay those that were used last.
+# Beside the new pattern, the most recently used ones stay.
 _SAVE: Final = """
     WITH kept AS (
         INSERT INTO patterns (owner, instance_id, name, requirement, terms, flow_kind, ops, node_types, category,
@@ -74,14 +74,17 @@ _SAVE: Final = """
 
 
 class Patterns:
-    """Repository of patterns. Every call names the owner; nobody reads or deletes another's."""
+    """Repository of patterns. Every call names the owner and is limited to its patterns."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def save(self, pattern: NewPattern, *, replace: bool = True) -> int | None:
-        """Keep it and return its id. One for the same words is replaced, its counts stay; or, without `replace`, stays
-        as it is (None)."""
+        """Store a pattern and return its id.
+
+        An existing one for the same words is replaced but keeps its counts; without `replace` it stays unchanged
+        (None).
+        """
         on_conflict: LiteralString = (
             "DO UPDATE SET name = excluded.name, requirement = excluded.requirement, flow_kind = excluded.flow_kind,"
             " ops = excluded.ops, node_types = excluded.node_types, category = excluded.category,"
@@ -110,7 +113,7 @@ class Patterns:
             return None if row is None else int(row["id"])
         async with self._database.transaction() as connection:
             row = await (await connection.execute(statement, params)).fetchone()
-            if row is not None:  # a person brings it in; the other kind follows from an acceptance
+            if row is not None:  # imported by a person; otherwise it follows from an acceptance
                 fact = Fact("pattern.import", instance_id=pattern.instance_id, words=pattern.name)
                 await record(connection, fact)
         return None if row is None else int(row["id"])
@@ -159,7 +162,7 @@ class Patterns:
         )
 
     async def record(self, owner: str, pattern_ids: Sequence[int], session_id: UUID, *, accepted: bool) -> None:
-        """Count how a session did with them, once per session and pattern."""
+        """Count the outcome of a session for its patterns, once per session and pattern."""
         async with self._database.connection() as connection:
             await connection.execute(
                 "WITH used AS (INSERT INTO pattern_uses (pattern_id, session_id, accepted)"
@@ -171,14 +174,14 @@ class Patterns:
             )
 
     async def touch(self, owner: str, pattern_id: int) -> None:
-        """Note that it is in use."""
+        """Update the time of a pattern's last use."""
         async with self._database.connection() as connection:
             await connection.execute(
                 "UPDATE patterns SET last_used_at = now() WHERE id = %s AND owner = %s", (pattern_id, owner)
             )
 
     async def delete(self, owner: str, pattern_id: int, expected: Expected | None = None) -> bool:
-        """Remove one; False when the owner has none with this id. Raises PreconditionFailedError."""
+        """Delete a pattern; False if the owner has none with this id. Raises PreconditionFailedError."""
         async with self._database.transaction() as connection:
             if expected is not None:
                 found = await connection.execute(

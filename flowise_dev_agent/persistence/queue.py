@@ -40,7 +40,7 @@ MAINTENANCE_TASK: Final = "maintenance"
 MAINTENANCE_QUEUE: Final = "maintenance"
 REFRESH_TASK: Final = "refresh"
 FLOW_TEST_TASK: Final = "flow_test"
-#: Longer pauses are left to the poll of the workers, which is late by seconds.
+#: Longer pauses are left to the workers' poll, which is seconds late.
 _MAX_WAKE_SECS: Final = 120.0
 #: procrastinate executes one job with a lock at a time.
 _ISOLATED: Final = "isolated"
@@ -49,11 +49,11 @@ _WAKE_TRIES: Final = 6
 _WAKE_PAUSE_SECS: Final = 0.5
 #: procrastinate's own notice of a job, on the channel of a queue.
 _WAKE: Final = "SELECT pg_notify('procrastinate_queue_v1#' || %(queue)s, %(payload)s)"
-#: In place of the channel of a notice: the consumer listens from now on.
+#: Used instead of a notice's channel: the consumer listens from now on.
 _LISTENS: Final = "listens"
 #: The heartbeats of several workers of the queue.
 _HEARTBEATS: Final = "SELECT procrastinate_update_heartbeat_v1(id) FROM unnest(%(ids)s::bigint[]) AS id"
-#: What `Queue.defer_run` does, as an expression of a larger statement with the parameter `run`: the id of the new job.
+#: `Queue.defer_run` as an expression of a larger statement with the parameter `run`: the id of the new job.
 DEFER_RUN: Final = f"""
     unnest(procrastinate_defer_jobs_v1(ARRAY[ROW(
         '{RUN_QUEUE}', '{RUN_TASK}', 0, NULL, NULL,
@@ -65,7 +65,7 @@ logger = logging.getLogger(__name__)
 
 
 class _Connector(PsycopgConnector):
-    """Says when it begins to listen: of what was queued before that, no notice comes."""
+    """Signals when LISTEN is active; earlier jobs send no notification."""
 
     async def _loop_notify(
         self,
@@ -79,22 +79,22 @@ class _Connector(PsycopgConnector):
 
 @dataclass
 class _Announced:
-    """What a consumer was told of jobs."""
+    """Job notices that a consumer has received."""
 
     notices: int = 0
-    #: How many may wait that were announced. It is less by those that were taken before their notice came.
+    #: Upper bound of announced jobs still waiting; lower if some were taken before their notice came.
     jobs: float = math.inf
-    #: The last look gave one.
+    #: True if the last look returned a job.
     took_one: bool = False
 
 
 class _Jobs(JobManager):
-    """Says of all consumers of this process in one statement that they live; each has to say so itself, too."""
+    """Sends one heartbeat statement for all consumers of this process, on the call of each of them."""
 
     def __init__(self, connector: PsycopgConnector, heartbeat_secs: float) -> None:
         super().__init__(connector)
         self._interval = heartbeat_secs
-        #: When each consumer last called.
+        #: Time of the last call of each consumer.
         self._called: dict[int, float] = {}
         self._told: tuple[float, frozenset[int]] = (float("-inf"), frozenset())
         #: By queues.
@@ -132,12 +132,12 @@ class _Jobs(JobManager):
 
     async def finish_job(self, job: Job, status: Status, delete_job: bool) -> None:
         await super().finish_job(job, status, delete_job)
-        # The next job with this lock may start; no consumer is told of that.
+        # The next job with this lock may start; no consumer is notified of that.
         if job.lock and job.id is not None:
             await self.wake(job.queue, job.id)
 
     async def wake(self, queue: str, job_id: int) -> None:
-        """Have the consumers of a queue look for jobs. Without a connection, tries until their own poll has looked."""
+        """Wake the consumers of a queue. Without a connection it retries until their own poll."""
         payload = json.dumps({"type": "job_inserted", "job_id": job_id})
         for _ in range(_WAKE_TRIES):
             with suppress(ConnectorException):
@@ -188,7 +188,7 @@ class Queue:
         self._wakers: set[asyncio.Task[None]] = set()
 
     async def open(self) -> None:
-        """Connect; only workers need to. Raises DatabaseUnavailableError."""
+        """Connect; only workers need it. Raises DatabaseUnavailableError."""
         try:
             await self.app.open_async()
         except ConnectorException as error:
@@ -215,7 +215,7 @@ class Queue:
     ) -> int:
         """Queue one attempt at a run inside the caller's transaction, `delay` seconds from now; returns the job id.
 
-        Of the isolated ones the workers together execute one at a time.
+        Isolated jobs are executed one at a time over all workers.
         """
         lock = _ISOLATED if isolated else None
         arguments = {"run_id": str(run_id), "owner": current_caller().owner}
@@ -226,7 +226,7 @@ class Queue:
         return await self._defer(connection, DELIVERY_TASK, DELIVERY_QUEUE, delay, delivery_id=str(delivery_id))
 
     async def defer_refresh(self, connection: Connection, refresh_id: UUID) -> int:
-        """Queue one attempt at a refresh of what is known of an instance, as `defer_run` does."""
+        """Queue one attempt at a refresh of an instance's knowledge, as `defer_run` does."""
         return await self._defer(connection, REFRESH_TASK, MAINTENANCE_QUEUE, 0.0, refresh_id=str(refresh_id))
 
     async def defer_flow_test(self, connection: Connection, test_id: UUID) -> int:
@@ -249,7 +249,7 @@ class Queue:
         waker.add_done_callback(self._wakers.discard)
 
     async def _wake(self, queue: str, job_id: int, delay: float) -> None:
-        """Wake the workers when a delayed job is due: on their own they look only every few seconds."""
+        """Wake the workers when a delayed job is due: by themselves they poll only every few seconds."""
         await asyncio.sleep(delay)
         await self._jobs.wake(queue, job_id)
 
@@ -258,26 +258,26 @@ class Queue:
         await self._jobs.cancel_job_by_id_async(job_id, abort=True, connection=connection)
 
     async def stalled_runs(self, seconds: float) -> list[Job]:
-        """Runs of workers that have not been heard of for `seconds`."""
+        """Running jobs of runs whose worker has been silent for `seconds`."""
         return await self._stalled(RUN_TASK, seconds)
 
     async def stalled_deliveries(self, seconds: float) -> list[Job]:
-        """Deliveries of such workers."""
+        """Deliveries whose worker has been silent for `seconds`."""
         return await self._stalled(DELIVERY_TASK, seconds)
 
     async def stalled_refreshes(self, seconds: float) -> list[Job]:
-        """Refreshes of such workers."""
+        """Refreshes whose worker has been silent for `seconds`."""
         return await self._stalled(REFRESH_TASK, seconds)
 
     async def stalled_flow_tests(self, seconds: float) -> list[Job]:
-        """Tests of flows of such workers."""
+        """Flow tests whose worker has been silent for `seconds`."""
         return await self._stalled(FLOW_TEST_TASK, seconds)
 
     async def _stalled(self, task: str, seconds: float) -> list[Job]:
         return list(await self._jobs.get_stalled_jobs(task_name=task, seconds_since_heartbeat=seconds))
 
     async def finish_as_failed(self, job: Job) -> None:
-        """Close a stalled job, so that nobody takes it up again."""
+        """Close a stalled job, so that no worker takes it again."""
         await self._jobs.finish_job(job, Status.FAILED, delete_job=False)
 
 

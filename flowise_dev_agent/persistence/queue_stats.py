@@ -1,4 +1,4 @@
-"""The state of the database, and how much work waits in it."""
+"""State of the database and of the work that waits in it."""
 
 import time
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ _QUEUE: Final = """
     FROM runs WHERE status = 'queued'
 """
 _PROBE: Final = "INSERT INTO probe VALUES (1, now()) ON CONFLICT (id) DO UPDATE SET checked_at = now()"
-# A job of a worker, or work without a job.
+# A job taken by a worker, or work without a job.
 _BUSY: Final = """
     SELECT EXISTS (SELECT 1 FROM procrastinate_jobs WHERE status = 'doing')
         OR EXISTS (SELECT 1 FROM runs WHERE status IN ('queued', 'running'))
@@ -36,7 +36,7 @@ _DELIVERIES: Final = """
 
 @dataclass(frozen=True)
 class Backlog:
-    """Work that waits for a worker: how much, and the age of the oldest in seconds."""
+    """Work that waits for a worker: its amount, and the age of the oldest item in seconds."""
 
     queued: int
     oldest_secs: float
@@ -44,7 +44,7 @@ class Backlog:
 
 @dataclass(frozen=True)
 class DatabaseHealth:
-    """`consumers` are those of the queue with a recent heartbeat, `latency_ms` the time that all this took."""
+    """Health of the database. `consumers` have a recent heartbeat; `latency_ms` is the time of the whole check."""
 
     latency_ms: float
     pending_migrations: list[str]
@@ -54,7 +54,7 @@ class DatabaseHealth:
 
 @dataclass(frozen=True)
 class QueueStats:
-    """Sessions by row status, and what waits."""
+    """Number of sessions by row status, and the backlogs."""
 
     sessions: Mapping[str, int]
     runs: Backlog
@@ -63,9 +63,9 @@ class QueueStats:
 
 
 async def read_database_health(database: Database, *, silent: float) -> DatabaseHealth:
-    """What health checks need; a worker without a heartbeat for `silent` seconds does not count.
+    """Read the data of health checks; workers silent for more than `silent` seconds do not count.
 
-    A killed one leaves its row behind, until another one takes it away. Raises DatabaseUnavailableError.
+    A killed worker leaves its row until another one removes it. Raises DatabaseUnavailableError.
     """
     started = time.monotonic()
     with across_owners():
@@ -83,15 +83,14 @@ async def read_database_health(database: Database, *, silent: float) -> Database
 
 
 async def is_busy(database: Database) -> bool:
-    """Whether anything is being done or waits, on any worker, so that it could be lost. Raises
-    DatabaseUnavailableError."""
+    """True if any worker has or awaits work that a stop would interrupt. Raises DatabaseUnavailableError."""
     with across_owners():
         row = await database.fetch_one(_BUSY)
     return bool(row and row["busy"])
 
 
 async def _write(connection: Connection) -> None:
-    """Raises DatabaseUnavailableError when the database does not take writes: a full disk, a standby."""
+    """Test a write. Raises DatabaseUnavailableError if the database rejects it: a full disk, a standby."""
     try:
         await connection.execute(_PROBE)
     except psycopg.InternalError as error:
@@ -101,7 +100,7 @@ async def _write(connection: Connection) -> None:
 
 
 async def read_queue_stats(database: Database, *, silent: float) -> QueueStats:
-    """What metrics need: three queries over indexes; `silent` as above. Raises DatabaseUnavailableError."""
+    """Read the data of metrics in three indexed queries; `silent` as above. Raises DatabaseUnavailableError."""
     with across_owners():
         async with database.connection() as connection:
             sessions = await (await connection.execute(_SESSIONS)).fetchall()

@@ -1,4 +1,4 @@
-"""What is read of sessions: a session's row, and the statements behind the list and its sums."""
+"""Reads of sessions: rows, lists, sums, and turns."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ SESSION_COLUMNS: Final = (
     " totals || jsonb_build_object('flowise_calls', flowise_calls) AS totals, degraded, result, plan,"
     " event_seq, fingerprint, created_at, updated_at, xmin::text AS version"
 )
-#: The list shows beginnings: a page of 200 sessions stays small.
+#: Lists contain beginnings of texts: a page of 200 sessions stays small.
 _LISTED: Final = (
     SESSION_COLUMNS.replace("requirement,", "left(requirement, 300) AS requirement,")
     .replace("interrupt, interrupt_id", "interrupt - '{data,response_schema}'::text[] AS interrupt, interrupt_id")
@@ -43,10 +43,10 @@ _FEW: Final = 500
 
 @dataclass(frozen=True)
 class SessionFilter:
-    """Which sessions a list shows; None and an empty text: all. `statuses` are those of rows.
+    """Filter of sessions; None and an empty text match all. `statuses` are row statuses.
 
-    `text` is looked up in names and requirements: each of its words must begin one there, in any case. `ids` are the
-    sessions that have its words, if that is known and they are few.
+    Each word of `text` must begin a word of the name or requirement, in any case. `ids` are the sessions with these
+    words, if known and few.
     """
 
     statuses: Sequence[str] | None = None
@@ -57,11 +57,11 @@ class SessionFilter:
 
     @property
     def words(self) -> str | None:
-        """The text as an expression of `to_tsquery`."""
+        """The text as a `to_tsquery` expression."""
         return " & ".join(f"{word}:*" for word in _WORD.findall(self.text)[:_MAX_WORDS]) if self.text else None
 
     def where(self) -> tuple[LiteralString, dict[str, Any]]:
-        """The condition, and the values of its parameters; without that of the words."""
+        """The SQL condition without the words, and the values of its parameters."""
         conditions: list[LiteralString] = ["true"]
         params: dict[str, Any] = {}
         if self.statuses is not None:
@@ -78,7 +78,7 @@ class SessionFilter:
 
 @dataclass(frozen=True)
 class Sums:
-    """What sessions cost together."""
+    """Total cost of sessions."""
 
     sessions: int
     input_tokens: int
@@ -137,7 +137,7 @@ class FlowSessionRow:
 
 @dataclass(frozen=True)
 class EarlierAnswer:
-    """What was answered, by its fingerprint, and the number of the last event before it."""
+    """An earlier answer by its fingerprint, and the number of the last event before it."""
 
     fingerprint: str
     after_seq: int
@@ -146,7 +146,7 @@ class EarlierAnswer:
 def page_query(
     which: SessionFilter, *, limit: int, before: tuple[datetime, UUID] | None = None
 ) -> tuple[LiteralString, dict[str, Any]]:
-    """The statement behind `Sessions.page` and its parameters."""
+    """The statement of `Sessions.page` and its parameters."""
     condition, params = which.where()
     params["limit"] = limit
     if before is not None:
@@ -166,7 +166,7 @@ def page_query(
 
 
 def sums_query(which: SessionFilter) -> tuple[LiteralString, dict[str, Any]]:
-    """The statement behind `Sessions.sums` and its parameters."""
+    """The statement of `Sessions.sums` and its parameters."""
     if which.words is not None:
         return (
             "SELECT * FROM sums_with_words("
@@ -218,7 +218,7 @@ class SessionReads:
         return await self._one("idempotency_key = %s", (key,))
 
     async def looked_up(self, which: SessionFilter) -> SessionFilter:
-        """The filter with the ids of the sessions that have its words, where they are few."""
+        """The filter with the ids of the sessions that have its words, if they are few."""
         if which.words is None:
             return which
         row = await self._database.fetch_one(
@@ -231,35 +231,35 @@ class SessionReads:
     ) -> list[SessionRow]:
         """Newest first, by one index scan. Requirements are cut to 300 characters, interrupts lack their data."""
         query, params = page_query(which, limit=limit, before=before)
-        # Unprepared: the index to walk depends on what is asked for, a plan for all cases would take a wrong one.
+        # Unprepared: the index to use depends on the filter, and a generic plan would choose a wrong one.
         return await self._database.rows(SessionRow, query, params, prepare=False)
 
     async def sums(self, which: SessionFilter) -> Sums:
-        """Number and cost of all sessions that the filter lets through."""
+        """Number and cost of all sessions that match the filter."""
         query, params = sums_query(which)
         found = await self._database.row(Sums, query, params, prepare=False)
         assert found is not None  # noqa: S101 - an aggregate has one row
         return found
 
     async def newest_of_flows(self, instance_id: str, chatflow_ids: Sequence[str]) -> dict[str, FlowSessionRow]:
-        """By chatflow the newest session on it."""
+        """The newest session by chatflow."""
         rows = await self._database.rows(FlowSessionRow, _NEWEST_OF_FLOWS, (list(chatflow_ids), instance_id))
         return {row.chatflow_id: row for row in rows}
 
     async def change(self, session_id: UUID) -> dict[str, Any] | None:
-        """What the session does to its flow, by reference; None before there is anything to see."""
+        """The session's change to its flow, by reference; None if there is none yet."""
         row = await self._database.fetch_one("SELECT change FROM sessions WHERE id = %s", (session_id,))
         if row is None:
             raise not_found(session_id)
         return row["change"]
 
     async def earlier_answer(self, session_id: UUID, key: str) -> EarlierAnswer | None:
-        """The answer that was given to this session under an idempotency key."""
+        """The answer given to this session under an idempotency key."""
         query = "SELECT fingerprint, after_seq FROM runs WHERE session_id = %s AND idempotency_key = %s"
         return await self._database.row(EarlierAnswer, query, (session_id, key))
 
     async def started_by(self, session_id: UUID) -> Caller | None:
-        """Who started the session; None for one that is older than that is known."""
+        """The caller that started the session; None for old sessions without this record."""
         row = await self._database.fetch_one(
             "SELECT caller FROM runs WHERE session_id = %s AND kind = 'start' AND caller IS NOT NULL", (session_id,)
         )
@@ -270,11 +270,11 @@ class SessionReads:
 
 
 def not_found(session_id: UUID) -> SessionNotFoundError:
-    """What is raised for a session that does not exist, or that belongs to somebody else."""
+    """The error for a session that does not exist or belongs to another owner."""
     return SessionNotFoundError(f"There is no session {session_id}.", hint="List the sessions with GET /sessions.")
 
 
-#: A run that is tried again has the answer of the run before.
+#: A retried run has the answer of the run before.
 _TURNS: Final = """
     SELECT session_id, at, answer, asked, summary, by FROM (
         SELECT session_id, ts AS at, NULL::jsonb AS answer, data AS asked, summary, NULL AS by, seq, 0 AS part
@@ -310,11 +310,11 @@ class Turns:
         self._database = database
 
     async def of(self, session_ids: Sequence[UUID]) -> list[TurnRow]:
-        """Those of the sessions, by session and then in the order in which they came."""
+        """Turns of the sessions, by session and then in order."""
         return await self._database.rows(TurnRow, _TURNS, {"sessions": list(session_ids)})
 
     async def starts(self, session_ids: Sequence[UUID]) -> dict[UUID, tuple[str, str | None]]:
-        """What each session was started with, whole, and by whom."""
+        """Requirement and starter of each session."""
         rows = await self._database.fetch_all(
             "SELECT id, requirement, (SELECT caller ->> 'name' FROM runs WHERE session_id = sessions.id"
             " AND kind = 'start' LIMIT 1) AS by FROM sessions WHERE id = ANY(%s)",
@@ -334,17 +334,17 @@ _PUBLIC: Final[Mapping[str, PublicStatus]] = {
 
 
 def public_status(row_status: str) -> PublicStatus:
-    """The status that clients see for a row's."""
+    """The public status of a row status."""
     return _PUBLIC[row_status]
 
 
 def public_statuses() -> dict[PublicStatus, list[str]]:
-    """Every status that clients see, with the row statuses behind it."""
+    """Every public status with its row statuses."""
     return {public: [row for row, shown in _PUBLIC.items() if shown == public] for public in _PUBLIC.values()}
 
 
 def row_statuses(status: str) -> list[str]:
-    """The row statuses behind a public one. Raises InvalidInputError for an unknown word."""
+    """The row statuses of a public status. Raises InvalidInputError for an unknown one."""
     found = [row for row, public in _PUBLIC.items() if public == status]
     if not found:
         raise InvalidInputError(

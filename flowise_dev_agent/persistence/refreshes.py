@@ -1,4 +1,4 @@
-"""Refreshes of what is known of an instance: jobs with progress, one at a time per instance."""
+"""Repository of refreshes of an instance's knowledge: jobs with progress, one at a time per instance."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from flowise_dev_agent.persistence.audit import Fact, record
 from flowise_dev_agent.persistence.database import Database, across_owners, jsonb
 from flowise_dev_agent.persistence.queue import Queue
 
-#: Finished ones that are kept per instance.
+#: Number of finished refreshes kept per instance.
 _KEPT: Final = 10
 _COLUMNS: Final = "id, owner, instance_id, status, attempt, step, steps_done, result, error, created_at, updated_at"
 
@@ -42,7 +42,7 @@ class Refreshes:
         self._queue = queue
 
     async def start(self, instance_id: str) -> RefreshRow:
-        """Queue a refresh of the instance, or join the one that is under way."""
+        """Queue a refresh of the instance, or return the current one."""
         async with (
             self._database.transaction() as connection,
             connection.cursor(row_factory=class_row(RefreshRow)) as cursor,
@@ -83,7 +83,10 @@ class Refreshes:
     # --- for the worker ----------------------------------------------------------------------------------------------
 
     async def claim(self, refresh_id: UUID, job_id: int) -> RefreshRow | None:
-        """Begin an attempt; None when the job is not the refresh's or it is over. What was done stays done."""
+        """Begin an attempt; None if the job does not own the refresh or the refresh is over.
+
+        Finished steps stay done.
+        """
         with across_owners():
             row = await self._database.fetch_one(
                 "UPDATE knowledge_refreshes SET status = 'running', attempt = attempt + 1, updated_at = now()"
@@ -95,7 +98,7 @@ class Refreshes:
     async def progress(
         self, refresh_id: UUID, job_id: int, *, step: str | None, done: int, found: Mapping[str, Any] | None = None
     ) -> bool:
-        """Note what is read now and what the steps so far found; False when the refresh is another job's by now."""
+        """Record the current step and the results so far; False if the refresh belongs to another job by now."""
         async with self._database.connection() as connection:
             changed = await connection.execute(
                 "UPDATE knowledge_refreshes SET step = %s, steps_done = %s, result = result || %s, updated_at = now()"
@@ -105,7 +108,7 @@ class Refreshes:
         return changed.rowcount > 0
 
     async def conclude(self, refresh_id: UUID, job_id: int, *, error: Mapping[str, Any] | None = None) -> None:
-        """End it: done, or failed with an error for people."""
+        """End a refresh: done, or failed with an error for people."""
         async with self._database.connection() as connection:
             await connection.execute(
                 "UPDATE knowledge_refreshes SET status = %s, step = NULL, error = %s, updated_at = now()"

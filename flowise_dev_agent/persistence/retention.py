@@ -1,7 +1,7 @@
-"""Removing what is old: whole sessions, and the threads, events and artifacts of sessions that have ended.
+"""Deletion of old data: whole sessions, and the threads, events and artifacts of ended sessions.
 
-Open sessions lose nothing, however old they are. Every step is a transaction of its own over a bounded number of
-sessions, so a pass can be cut off anywhere and the next one goes on.
+Open sessions lose nothing, however old they are. Every step is a separate transaction over a bounded number of
+sessions, so a pass can be interrupted anywhere and the next one continues.
 """
 
 from collections.abc import Awaitable, Callable
@@ -21,7 +21,7 @@ _MAX_BATCHES: Final = 50
 
 _OLD: Final = "updated_at < now() - make_interval(secs => %(days)s::float8 * 86400)"
 _OLD_SESSIONS: Final = f"SELECT id, owner FROM sessions WHERE status IN ('completed', 'failed', 'cancelled') AND {_OLD}"
-#: Failed ones are left out below: they can be retried, which needs all of it.
+#: Failed sessions are left out below: a retry needs all of their data.
 _OVER: Final = f"SELECT id FROM sessions WHERE status IN ('completed', 'cancelled') AND {_OLD}"
 
 _OLD_THREADS: Final = (
@@ -32,7 +32,7 @@ _OLD_EVENTS: Final = f"""
     DELETE FROM session_events WHERE session_id IN (
         {_OVER} AND EXISTS (SELECT 1 FROM session_events WHERE session_id = sessions.id) LIMIT %(batch)s)
 """
-#: What a write found or left on the server is needed to restore that chatflow.
+#: Texts found or left on the server by a write are needed to restore that chatflow.
 _OLD_ARTIFACTS: Final = f"""
     DELETE FROM blobs WHERE (session_id, sha256) IN (
         SELECT session_id, sha256 FROM blobs WHERE session_id IN ({_OVER}) AND NOT EXISTS (
@@ -44,7 +44,7 @@ _UNUSED_FILES: Final = """
     DELETE FROM attachments WHERE id IN (
         SELECT id FROM attachments WHERE session_id IS NULL AND expires_at < now() LIMIT %(batch)s)
 """
-#: They are in the flows that were made of them.
+#: The content of the files is in the flows made from them.
 _OLD_FILES: Final = f"""
     DELETE FROM attachments WHERE id IN (
         SELECT id FROM attachments WHERE session_id IN ({_OVER}) LIMIT %(batch)s)
@@ -54,7 +54,7 @@ _AGED_ARTIFACTS: Final = """
         SELECT id FROM node_artifacts WHERE kind = ANY(%(kinds)s)
         AND created_at < now() - make_interval(secs => %(ttl)s) LIMIT %(batch)s)
 """
-#: The oldest of each kind, session and node beyond the number.
+#: The oldest artifacts of each kind, session and node beyond the limit.
 _SURPLUS_ARTIFACTS: Final = """
     DELETE FROM node_artifacts WHERE id IN (
         SELECT id FROM (
@@ -78,7 +78,7 @@ _ORPHANS: Final = """
 
 
 class Retention:
-    """The periodic clean-up. Ages are days since a session's last change; 0 keeps for ever."""
+    """The periodic clean-up. Ages are days since a session's last change; 0 keeps data for ever."""
 
     def __init__(self, database: Database, sessions: Sessions, settings: RetentionSettings) -> None:
         self._database = database
@@ -86,11 +86,11 @@ class Retention:
         self._settings = settings
 
     async def pass_once(self) -> dict[str, int]:
-        """Remove what is due; how many sessions, threads, events, stored texts (`artifacts`), artifacts of steps,
-        attachments and answers to `requests` that were, and how many threads were cut down to their last checkpoint
-        (`pruned`).
+        """Remove old data; returns the number of removed rows by kind.
 
-        Raises DatabaseUnavailableError; what was removed until then stays removed.
+        The kinds are sessions, threads, events, stored texts (`artifacts`), artifacts of steps, attachments, responses
+        to `requests`, and threads cut to their last checkpoint (`pruned`). Raises DatabaseUnavailableError; earlier
+        removals stay done.
         """
         with across_owners():
             return await self._pass()
@@ -163,12 +163,12 @@ class Retention:
             return await _delete_threads(connection, threads)
 
     async def _delete_orphans(self) -> int:
-        """Threads whose session is gone: a lost worker's last checkpoint may land after the deletion."""
+        """Delete threads without a session: a lost worker's last checkpoint may land after the deletion."""
         async with self._database.transaction() as connection:
             return await _delete_threads(connection, [row["thread_id"] for row in await _rows(connection, _ORPHANS)])
 
     async def _prune(self) -> int:
-        """Ended sessions whose run could not prune its thread at its end, and failed ones."""
+        """Prune threads of failed sessions, and of ended sessions whose run could not do it."""
         async with self._database.transaction() as connection:
             threads = [str(row["id"]) for row in await _rows(connection, _UNPRUNED)]
             if threads:

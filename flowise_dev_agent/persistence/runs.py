@@ -1,4 +1,4 @@
-"""The runs table as a worker sees it: claims, ends of runs, recovery. Every change is fenced by the lease."""
+"""Runs from a worker's view: claims, ends of runs, recovery. Every change is fenced by the lease."""
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -20,7 +20,7 @@ from flowise_dev_agent.persistence.events import (
     event_params,
     insert,
     last_phase,
-    told_transaction,
+    transaction_with_notice,
 )
 from flowise_dev_agent.persistence.queue import Queue
 from flowise_dev_agent.persistence.read_model import SESSION_COLUMNS, SessionRow
@@ -31,7 +31,7 @@ _CHECKPOINT: Final = (
     "COALESCE((SELECT max(checkpoint_id) FROM checkpoints"
     " WHERE thread_id = runs.session_id::text AND checkpoint_ns = ''), '')"
 )
-# A run that no worker claimed has taken none down.
+# A run that was never claimed has stopped no worker.
 _SELECT_LOST: Final = (
     "SELECT id, session_id, owner, job_id, attempt,"
     f" COALESCE(status = 'running' AND epoch > lost_epoch AND lost_at = {_CHECKPOINT}, false) AS stuck,"
@@ -49,28 +49,28 @@ class Claim:
     lease: Lease
     session: SessionRow
     kind: str
-    #: How many attempts at this run failed before.
+    #: Number of earlier failed attempts at this run.
     attempt: int
     interrupt_id: str | None
     answer: dict[str, Any] | None
     #: The end of the run is reported by webhook. Decided when the session starts.
     has_webhook: bool
-    #: Whoever asked for the run, and in which request.
+    #: The caller who requested the run, and the request.
     caller: Caller = SERVICE
     request: RequestIds = NO_REQUEST
 
     @property
     def is_first(self) -> bool:
-        """True when no part of the session can have been executed yet."""
+        """True if no part of the session can have been executed yet."""
         return self.kind == "start" and self.lease.epoch == 1
 
 
 @dataclass(frozen=True)
 class Lost:
-    """An active run without a living worker. `job` is its stalled job, None when it no longer exists.
+    """An active run without a living worker. `job` is its stalled job, None if it no longer exists.
 
-    `stuck`: it lost a worker at the same checkpoint before. `excused`: another run that the worker executed may have
-    ended it just as well.
+    `stuck`: it lost a worker at the same checkpoint before. `excused`: another run of the same worker may have killed
+    it.
     """
 
     id: UUID
@@ -89,9 +89,9 @@ class Lost:
         return self.job is not None and self.job.lock is not None
 
     def may_excuse(self, other: "Lost") -> bool:
-        """Whether this run, rather than the other, may have ended the worker that both had.
+        """True if this run, and not the other, may have killed the worker that both had.
 
-        Of an isolated run's companions only those that are suspect themselves may: no other isolated one is there.
+        Companions of an isolated run can only be suspects, since no other isolated one ran with it.
         """
         return (
             self.id != other.id
@@ -103,8 +103,10 @@ class Lost:
 
 @dataclass(frozen=True)
 class RunResult:
-    """What a run's end writes to its session. `columns` are those of `project`: None keeps what is stored, and so it
-    does for `result`, what the session keeps of its last review."""
+    """Data that a run's end writes to its session.
+
+    `columns` come from `project`: None keeps the stored value, also of `result` (data of the last review).
+    """
 
     status: Literal["waiting", "completed", "cancelled", "failed"]
     event: NewEvent
@@ -195,9 +197,9 @@ class Runs:
         self._notices = Notices(database)
 
     async def claim(self, run_id: UUID, job_id: int, owner: str | None = None) -> Claim | None:
-        """Become the owner of the run; None when the job is not the run's current one or the run is over.
+        """Become the owner of the run; None if the job is not the run's current one or the run is over.
 
-        `owner` is whose session it is, as the job says; those of earlier versions do not.
+        `owner` is the session's owner according to the job; jobs of earlier versions have none.
         """
         with across_owners() if owner is None else serving(owner):
             row = await self._database.fetch_one(_CLAIM, {"run": run_id, "job": job_id})
@@ -225,7 +227,7 @@ class Runs:
     ) -> None:
         """End the run: run, session, interrupt and events in one transaction, then the notice.
 
-        `rest` and `flowise_calls` are what the run has not stored before.
+        `rest` and `flowise_calls` have not been stored by the run before.
         """
         session_id, columns = claim.session.id, end.columns
         params = event_params(session_id, claim.lease.run_id, [*rest, end.event]) | {
@@ -263,8 +265,8 @@ class Runs:
     async def requeue(
         self, lease: Lease, session_id: UUID, *, attempt: int, delay: float = 0.0, event: NewEvent | None = None
     ) -> None:
-        """Hand the run back, to be taken up by any worker after `delay` seconds."""
-        async with told_transaction(self._database, session_id, "event") as connection:
+        """Return the run to the queue, for any worker after `delay` seconds."""
+        async with transaction_with_notice(self._database, session_id, "event") as connection:
             await connection.execute("UPDATE sessions SET status = 'queued' WHERE id = %s", (session_id,))
             job_id = await self._queue.defer_run(connection, lease.run_id, delay=delay)
             changed = await connection.execute(
@@ -281,7 +283,7 @@ class Runs:
 
     @asynccontextmanager
     async def recovery_turn(self) -> AsyncGenerator[bool]:
-        """True for one process at a time: one pass over lost runs is enough for all workers."""
+        """Try to take the lock of recovery; True for one process at a time: one pass over lost runs is enough."""
         async with self._database.transaction() as connection:
             row = await (
                 await connection.execute("SELECT pg_try_advisory_xact_lock(%s) AS ours", (_RECOVERY_LOCK_KEY,))
@@ -289,9 +291,9 @@ class Runs:
             yield bool(row and row["ours"])
 
     async def lost(self, seconds: float) -> list[Lost]:
-        """Active runs whose job stalled (its worker is silent for `seconds`) or is gone. Closes stalled jobs of no run.
+        """Active runs whose job is gone or whose worker is silent for `seconds`. Closes stalled jobs without a run.
 
-        A run whose job vanished gets `seconds` too: its outcome may be just about to be written.
+        A run whose job vanished also gets `seconds`: its outcome may be just about to be written.
         """
         found: list[Lost] = []
         for job in await self._queue.stalled_runs(seconds):
@@ -313,7 +315,7 @@ class Runs:
         return [*found, *(Lost(**row) for row in rows)]
 
     async def take_back(self, lost: Lost, *, isolated: bool = False) -> bool:
-        """Give a lost run a new job and close the old one; False when its owner or someone else was quicker.
+        """Give a lost run a new job and close the old one; False if its owner or another process was faster.
 
         `isolated`: see `Queue.defer_run`.
         """
@@ -333,7 +335,7 @@ class Runs:
 
     async def give_up(self, lost: Lost, end: RunResult) -> bool:
         """Fail a lost run and its session; False as for `take_back`."""
-        async with told_transaction(self._database, lost.session_id, "settled") as connection:
+        async with transaction_with_notice(self._database, lost.session_id, "settled") as connection:
             await connection.execute("SELECT 1 FROM sessions WHERE id = %s FOR NO KEY UPDATE", (lost.session_id,))
             if not await self._still_lost(connection, lost):
                 return False
@@ -363,7 +365,7 @@ class Runs:
 
 
 def _worker(lost: Lost) -> int | None:
-    """Without a number the worker is known to be gone, and nothing else."""
+    """The id of the run's worker; None if the worker is known to be gone and nothing else."""
     return lost.job.worker_id if lost.job else None
 
 

@@ -102,40 +102,42 @@ _INLINE: Final = (str, int, float, bool, type(None))
 #: LangGraph's own channel for the graph's input, until the first step has read it.
 _INPUT: Final = "__start__"
 
-#: The state's channels in the form of this version; None when they have it.
+#: Converts the state's channels to the form of this version; None if they have it.
 Upgrade = Callable[[Mapping[str, Any]], Mapping[str, Any] | None]
-#: Whether a checkpoint can wait for the next one, from the nodes that have ended since the last stored one and those
+#: True if a checkpoint can wait for the next one. Arguments: the nodes that ended since the last stored one, and the
+#: next ones (`__start__` among them at the beginning). After a kill, waiting steps are repeated at no cost and without
+#: an effect.
 #: that follow; `__start__` is among them at the beginning. What can wait is repeated after a kill: at no cost and
 #: without an effect.
 CanWait = Callable[[Set[str], Set[str]], bool]
 
 
 def never(ended: Set[str], following: Set[str]) -> bool:
-    """Every checkpoint is stored."""
+    """Store every checkpoint."""
     return False
 
 
 def plain_serializer() -> JsonPlusSerializer:
-    """Only LangGraph's own safe types: the state is plain JSON, and a checkpoint must not import anything else."""
+    """A serializer of LangGraph's own safe types: the state is plain JSON, and checkpoints must import no classes."""
     return JsonPlusSerializer(allowed_msgpack_modules=None)
 
 
 @dataclass(frozen=True)
 class _Step:
-    """A checkpoint that waits, with the id of the last one that is stored and all channels that changed since."""
+    """A waiting checkpoint, with the id of the last stored one and all channels that changed since."""
 
     config: RunnableConfig
     checkpoint: Checkpoint
     metadata: CheckpointMetadata
     parent: str | None
     changed: Set[str]
-    #: Nodes that have ended since the last one that is stored.
+    #: Nodes that have ended since the last stored checkpoint.
     ended: Set[str]
 
 
 @dataclass(frozen=True)
 class _Writes:
-    """What one task has written."""
+    """Writes of one task."""
 
     config: RunnableConfig
     writes: Sequence[tuple[str, Any]]
@@ -147,7 +149,7 @@ class _Writes:
         return all(channel in WRITES_IDX_MAP for channel, _ in self.writes)
 
     def by_index(self) -> dict[int, tuple[str, Any]]:
-        """Each channel and its value under the number that its row has."""
+        """Each channel and its value by row number."""
         rows: dict[int, tuple[str, Any]] = {}
         for number, (channel, value) in enumerate(self.writes):
             index = WRITES_IDX_MAP.get(channel, number)
@@ -157,20 +159,20 @@ class _Writes:
 
 
 class FencedSaver(AsyncPostgresSaver):
-    """Writes checkpoints only while `lease` owns its run; afterwards every write raises LeaseLostError.
+    """Saver that writes checkpoints only while `lease` owns its run; afterwards every write raises LeaseLostError.
 
     One object per run, over the shared pool: the base class serialises everything that goes through one object. As the
-    run is the only writer of its thread, what it has read or put last is the latest checkpoint, and is not read again;
-    `fresh` says that there is none yet.
+    run is the only writer of its thread, its last read or stored checkpoint is the latest one and is not read again;
+    `fresh` means that there is none yet.
 
     Writes of a task become rows when they matter for a resume: with an interrupt or an error in the same step, or when
     the state is read before the next checkpoint. A kill between a node's end and the next checkpoint, a moment later,
-    runs that node again. A person's answer is in its run. DeltaChannels are not supported.
+    repeats that node. A person's answer is in its run. DeltaChannels are not supported.
 
-    A checkpoint that `can_wait` becomes a row with the writes that become rows, or when the state is read; otherwise
-    the next one says it, too. After the last one, which no node follows, there are no others.
+    A checkpoint that `can_wait` becomes a row together with writes that become rows, or when the state is read;
+    otherwise the next checkpoint includes it. After the last one, which no node follows, there are no others.
 
-    A checkpoint of an earlier version of the state is read as `upgrade` gives it, and stored so with the next step.
+    A checkpoint of an earlier version of the state is converted by `upgrade`, and stored so with the next step.
     """
 
     def __init__(
@@ -186,27 +188,27 @@ class FencedSaver(AsyncPostgresSaver):
         self._database = database
         self._lease = lease
         self._held: list[_Writes] = []
-        #: Texts of the session by hash that the next step stores: until then nobody knows of them.
+        #: Texts of the session by hash, stored by the next step: until then nothing refers to them.
         self.texts: dict[str, bytes] = {}
         self._can_wait = can_wait
         self._waiting: _Step | None = None
         self._known = fresh
         self._latest: CheckpointTuple | None = None
-        #: The rows of what tasks wrote after the latest checkpoint; None when some may be there that are not known.
+        #: Rows written by tasks after the latest checkpoint; None if there may be unknown ones.
         self._rows: dict[tuple[str, str, int], tuple[str, str, Any]] | None = None
         self._upgrade = upgrade
-        #: Channels that are stored under their earlier names only.
+        #: Channels stored only under their earlier names.
         self._upgraded: frozenset[str] = frozenset()
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
-        """As the base class; the latest checkpoint is read once."""
+        """Read as the base class does; the latest checkpoint is read once."""
         await self.flush()
         place = config.get("configurable", {})
         if "checkpoint_id" in place or place.get("checkpoint_ns"):
             return await super().aget_tuple(config)
         if not self._known:
             self._latest, self._known = self._in_this_version(await super().aget_tuple(config)), True
-        # LangGraph changes the one that it gets.
+        # LangGraph changes the object that it gets.
         return self._latest and self._latest._replace(checkpoint=copy_checkpoint(self._latest.checkpoint))
 
     async def aput(
@@ -216,7 +218,7 @@ class FencedSaver(AsyncPostgresSaver):
         metadata: CheckpointMetadata,
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
-        """As the base class, in one statement or none. The held writes of the step before are in this checkpoint."""
+        """Store a checkpoint as the base class does, in one statement or none, with the held writes of its step."""
         self._held.clear()
         place = config.get("configurable", {})
         thread_id, ns, parent = place["thread_id"], place["checkpoint_ns"], place.get("checkpoint_id")
@@ -243,7 +245,7 @@ class FencedSaver(AsyncPostgresSaver):
         return saved
 
     async def flush(self) -> None:
-        """Store what waits."""
+        """Store the waiting checkpoint and writes."""
         held, self._held = self._held, []
         if self._waiting is not None:
             rows = {row: value for one in held for row, value in self._rows_of(one).items()}
@@ -285,7 +287,7 @@ class FencedSaver(AsyncPostgresSaver):
     async def aput_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
     ) -> None:
-        """Hold what a task wrote; write it, and what waits, when it reports an interrupt or an error."""
+        """Hold a task's writes; store them, and waiting ones, if the task reports an interrupt or an error."""
         self._held.append(_Writes(config, writes, task_id, task_path))
         if any(channel in WRITES_IDX_MAP and channel != RESUME for channel, _ in writes):
             await self.flush()
@@ -308,7 +310,7 @@ class FencedSaver(AsyncPostgresSaver):
         return {"type": type_, "blob": b64encode(content).decode()}
 
     def _in_this_version(self, found: CheckpointTuple | None) -> CheckpointTuple | None:
-        """What was read, its state upgraded where an earlier version wrote it."""
+        """The stored checkpoint, upgraded if an earlier version wrote its state."""
         if found is None or self._upgrade is None:
             return found
         values = {name: Kept(value) if type(value) is dict else value for name, value in _values(found).items()}
@@ -362,7 +364,7 @@ class FencedSaver(AsyncPostgresSaver):
         self._remember(held)
 
     def _remember(self, held: _Writes) -> None:
-        """Have the latest checkpoint, which is in memory, say what was written after it."""
+        """Update the checkpoint in memory by the writes after it."""
         checkpoint_id = held.config.get("configurable", {})["checkpoint_id"]
         if self._rows is None or self._latest is None or self._latest.checkpoint["id"] != checkpoint_id:
             self._known = False
@@ -376,7 +378,7 @@ class FencedSaver(AsyncPostgresSaver):
 
 @dataclass(frozen=True)
 class Standing:
-    """Where a thread is: the state's channels, the nodes that run next, and what waits for a person's answer."""
+    """Position of a thread: values of the state's channels, the next nodes, and open interrupts."""
 
     values: Mapping[str, Any]
     following: Set[str]
@@ -384,7 +386,7 @@ class Standing:
 
 
 def standing(found: CheckpointTuple) -> Standing:
-    """What a checkpoint and the writes after it say."""
+    """The standing according to a checkpoint and the writes after it."""
     values = {name: value for name, value in _values(found).items() if not _is_control(name)}
     written = found.pending_writes or []
     done = {task for task, channel, _ in written if channel not in WRITES_IDX_MAP}
@@ -403,7 +405,7 @@ def next_nodes(checkpoint: Checkpoint) -> frozenset[str]:
 
 
 def _is_control(channel: str) -> bool:
-    """Whether a channel is LangGraph's own and not one of the state."""
+    """True if a channel is LangGraph's own and not one of the state."""
     return channel.startswith(("__", "branch:"))
 
 

@@ -1,4 +1,4 @@
-"""One step that brings a database up to date: the saver's tables, the queue's schema, our own numbered SQL files."""
+"""Migrations to the current version: the saver's tables, the queue's schema, and our numbered SQL files."""
 
 import asyncio
 import hashlib
@@ -26,11 +26,11 @@ _READABLE: Final = "SELECT COALESCE(has_table_privilege(to_regclass('schema_migr
 
 
 async def migrate(dsn: str, *, deadline_secs: float = 60.0) -> None:
-    """Apply what is missing. Safe to run by many processes at once and on an up-to-date database (about 20 ms), where
-    it needs no rights but those of the service.
+    """Apply missing migrations. Safe for concurrent processes.
 
-    Raises DatabaseUnavailableError when the server cannot be reached or another process keeps the lock too long, and
-    ConfigurationError when the login may not change the tables.
+    On an up-to-date database it takes about 20 ms and needs only the rights of the service. Raises
+    DatabaseUnavailableError if the server cannot be reached or another process holds the lock too long, and
+    ConfigurationError if the login may not change the tables.
     """
     with translated_errors():
         try:
@@ -78,7 +78,7 @@ async def _migrate(connection: Connection, deadline_secs: float) -> None:
 
 
 async def pending(connection: Connection) -> list[str]:
-    """Names of our own migrations that this database lacks; for readiness checks."""
+    """Names of our migrations that this database lacks; for readiness checks."""
     try:
         row = await (await connection.execute(_READABLE)).fetchone()
     except psycopg.DataError:  # the roles are not there yet
@@ -99,7 +99,7 @@ async def _connection(dsn: str) -> AsyncGenerator[Connection]:
 
 @asynccontextmanager
 async def _lock(connection: Connection, deadline_secs: float) -> AsyncGenerator[None]:
-    # Trying again and again: a blocking lock would be one of the transactions that CONCURRENTLY waits for.
+    # Poll the lock: a blocking wait would be a transaction that CONCURRENTLY waits for.
     deadline = time.monotonic() + deadline_secs
     while True:
         row = await (await connection.execute("SELECT pg_try_advisory_lock(%s) AS locked", (_LOCK_KEY,))).fetchone()
@@ -119,7 +119,7 @@ async def _lock(connection: Connection, deadline_secs: float) -> AsyncGenerator[
 
 
 async def _migrate_queue(connection: Connection, applied: set[str]) -> None:
-    """Procrastinate keeps no record of its own migrations, so they are recorded in ours, under `procrastinate/`."""
+    """Apply procrastinate's migrations. It keeps no record of them, so ours has them under `procrastinate/`."""
     scripts = _queue_migrations()
     if not any(name in applied for name in scripts):
         await _apply(connection, SchemaManager.get_schema(), list(scripts))
@@ -138,7 +138,7 @@ def _own_migrations() -> list[tuple[str, str]]:
 
 
 def _grants() -> tuple[str, str]:
-    """What the roles may do, under a name that is another one after each change of the tables or of the rights."""
+    """The script of the roles' rights, under a name that changes with the tables and the rights."""
     text = _script("grants.sql")
     of = " ".join([*_queue_migrations(), *(name for name, _ in _own_migrations()), text])
     return f"grants/{hashlib.sha256(of.encode()).hexdigest()[:16]}", text

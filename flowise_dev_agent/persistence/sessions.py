@@ -1,4 +1,4 @@
-"""What clients do to a session: start, answer, cancel, retry, delete. `read_model.py` reads them.
+"""Changes of sessions by clients: start, answer, cancel, retry, delete. `read_model.py` reads them.
 
 Each change is one transaction together with the run and the job that follow from it.
 """
@@ -17,7 +17,7 @@ from flowise_dev_agent.persistence.attachments import bind_attachments
 from flowise_dev_agent.persistence.audit import Fact, record, spoken, stored_caller
 from flowise_dev_agent.persistence.blobs import encoded
 from flowise_dev_agent.persistence.database import Connection, Database, OnRest, jsonb
-from flowise_dev_agent.persistence.events import NewEvent, insert, told_transaction
+from flowise_dev_agent.persistence.events import NewEvent, insert, transaction_with_notice
 from flowise_dev_agent.persistence.leftovers import abandon
 from flowise_dev_agent.persistence.queue import DEFER_RUN, Queue
 from flowise_dev_agent.persistence.read_model import SESSION_COLUMNS, SessionReads, SessionRow, not_found
@@ -26,7 +26,7 @@ from flowise_dev_agent.schemas.attachments import MAX_SESSION_BYTES
 from flowise_dev_agent.schemas.etags import changed_meanwhile, session_etag
 from flowise_dev_agent.schemas.interrupts import Approval
 
-#: Both ends of each write that went through, unless the session took its chatflow away again.
+#: Both texts of each successful write, unless the session removed its chatflow again.
 _KEEP_FLOWS: Final = """
     INSERT INTO kept_flows (session_id, chatflow_id, sha256, instance_id, content, written_at)
     SELECT DISTINCT ON (1, 2, 3) intent.session_id, COALESCE(intent.target_id, intent.result ->> 'chatflow_id'),
@@ -99,8 +99,11 @@ _RETRY: Final = f"""
 
 @dataclass(frozen=True)
 class NewSession:
-    """What a start writes. `fingerprint` identifies the request's content beside its idempotency key; `texts` are kept
-    as blobs of the session, `attachments` become its own."""
+    """Data of a start.
+
+    `fingerprint` identifies the request's content beside its idempotency key. `texts` become blobs of the session,
+    `attachments` its files.
+    """
 
     id: UUID
     name: str | None
@@ -117,14 +120,17 @@ class NewSession:
     planned_with: str | None = None
     texts: Sequence[str] = ()
     attachments: Sequence[UUID] = ()
-    #: How the audit log calls this start.
+    #: Name of this start in the audit log.
     action: str = "start"
 
 
 @dataclass(frozen=True)
 class Answer:
-    """An answer to an open interrupt. `action` and `words` are for the audit log; `plan` is what it approves, None
-    keeps the one that was approved before. `attachments` become the session's own."""
+    """An answer to an open interrupt.
+
+    `action` and `words` are for the audit log. `plan` is the approved plan, None keeps the earlier one. `attachments`
+    become the session's files.
+    """
 
     interrupt_id: str
     value: Mapping[str, Any]
@@ -136,7 +142,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class NewWebhook:
-    """Where the session's webhooks go to; `secret` is its own, None for those of the service."""
+    """Target of the session's webhooks; `secret` is its own, None means the service's."""
 
     url: str
     secret: str | None = None
@@ -148,8 +154,8 @@ class NewWebhook:
 class Sessions(SessionReads):
     """Repository of sessions. Unknown ids raise SessionNotFoundError, an absent server DatabaseUnavailableError.
 
-    A change that names a `version` is one of the row in that version: another one raises PreconditionFailedError, or
-    gives None where that is said.
+    A change with a `version` applies only to that version of the row: for another one it raises
+    PreconditionFailedError, or returns None where documented.
     """
 
     def __init__(self, database: Database, queue: Queue, on_rest: OnRest | None = None) -> None:
@@ -158,7 +164,7 @@ class Sessions(SessionReads):
         self._on_rest = on_rest
 
     async def start(self, session: NewSession) -> SessionRow | None:
-        """Write the session with its first run and job; None when the id or the idempotency key exists already."""
+        """Insert the session with its first run and job; None if the id or the idempotency key exists."""
         texts = [encoded(text) for text in session.texts]
         params = {
             "kind": "start",
@@ -188,11 +194,11 @@ class Sessions(SessionReads):
         return row
 
     async def approve(self, session_id: UUID, answer: Answer, approval: Approval) -> SessionRow | None:
-        """Note an approval that needs that of another person; None when another one has given the same answer already.
+        """Record an approval that also needs another person's; None if another person has answered the same.
 
-        A person's other answer takes the place of their earlier one. Raises SessionConflictError.
+        A person's new answer replaces their earlier one. Raises SessionConflictError.
         """
-        async with told_transaction(self._database, session_id, "event") as connection:
+        async with transaction_with_notice(self._database, session_id, "event") as connection:
             row = await (
                 await connection.execute(
                     "SELECT interrupt -> 'data' -> 'approvals' AS approvals FROM sessions"
@@ -229,8 +235,7 @@ class Sessions(SessionReads):
         fingerprint: str | None,
         version: str | None = None,
     ) -> SessionRow | None:
-        """Claim the open interrupt for this answer and queue the run; None when it is no longer open, or the row is not
-        in the version."""
+        """Claim the open interrupt for this answer and queue the run; None if it is closed or the version differs."""
         params = {
             "kind": "resume",
             "action": answer.action,
@@ -255,8 +260,7 @@ class Sessions(SessionReads):
             ) from error
 
     async def retry(self, session_id: UUID, version: str | None = None) -> SessionRow | None:
-        """Queue a failed session again, with the answer of its last run; None when it has not failed, or the row is not
-        in the version."""
+        """Queue a failed session again with its last run's answer; None if it has not failed or the version differs."""
         params = {"kind": "retry", "action": "retry", "words": None, "session": session_id, "version": version}
         return await self._queued(_RETRY, params)
 
@@ -272,8 +276,8 @@ class Sessions(SessionReads):
             return await _queue(connection, statement, params, key=key, fingerprint=fingerprint)
 
     async def cancel(self, session_id: UUID, version: str | None = None) -> str:
-        """End the session wherever it is; returns the status it had. A finished one is left as it is."""
-        async with told_transaction(self._database, session_id, "settled") as connection:
+        """End the session in any state; returns the status that it had. A finished one stays unchanged."""
+        async with transaction_with_notice(self._database, session_id, "settled") as connection:
             status = await self._lock(connection, session_id, version)
             if status not in {"queued", "running", "waiting"}:
                 return status
@@ -291,8 +295,8 @@ class Sessions(SessionReads):
         return status
 
     async def record_rollback(self, session_id: UUID, *, outcome: str, event: NewEvent) -> None:
-        """Note a rollback in the session's events; `outcome` becomes that of a session that is completed."""
-        async with told_transaction(self._database, session_id, "event") as connection:
+        """Record a rollback in the session's events; `outcome` replaces the outcome of a completed session."""
+        async with transaction_with_notice(self._database, session_id, "event") as connection:
             await connection.execute(
                 "UPDATE sessions SET updated_at = now(),"
                 " outcome = CASE status WHEN 'completed' THEN %s ELSE outcome END WHERE id = %s",
@@ -302,7 +306,7 @@ class Sessions(SessionReads):
             await self._record(connection, session_id, "rollback", version=event.data.get("version"))
 
     async def rename(self, session_id: UUID, name: str, version: str | None = None) -> None:
-        """Give the session another display title."""
+        """Rename the session."""
         async with self._database.transaction() as connection:
             await self._lock(connection, session_id, version)
             await connection.execute(
@@ -313,13 +317,13 @@ class Sessions(SessionReads):
     async def delete(
         self, session_id: UUID, *, purge: bool = False, if_ended: bool = False, version: str | None = None
     ) -> None:
-        """Remove everything of the session, checkpoints and jobs included, in one transaction. A running run loses its
-        lease.
+        """Delete everything of the session, including checkpoints and jobs, in one transaction.
 
-        The flows that it found and wrote are kept while its chatflow may be in use; `purge` removes them too, also
-        those that an earlier deletion kept. With `if_ended` a session that runs (again) or waits stays.
+        A running run loses its lease. The flows that it found and wrote are kept while its chatflow may be in use;
+        `purge` removes them too, also those kept by an earlier deletion. With `if_ended` a session that runs (again) or
+        waits stays.
         """
-        async with told_transaction(self._database, session_id, "deleted") as connection:
+        async with transaction_with_notice(self._database, session_id, "deleted") as connection:
             purged = await connection.execute(
                 "DELETE FROM kept_flows WHERE session_id = %s AND %s", (session_id, purge)
             )
@@ -332,7 +336,7 @@ class Sessions(SessionReads):
             await abandon(connection, session_id)
             if not purge:
                 await connection.execute(_KEEP_FLOWS, {"session": session_id})
-            # One that runs was told to end and goes within a day; its row names nothing but the run or delivery.
+            # A running job was told to end and goes within a day; its row names only the run or delivery.
             await connection.execute(
                 "DELETE FROM procrastinate_jobs WHERE status <> 'doing'"
                 " AND (args ->> 'run_id' IN (SELECT id::text FROM runs WHERE session_id = %(session)s)"
@@ -343,7 +347,7 @@ class Sessions(SessionReads):
             deleted = await connection.execute(
                 "DELETE FROM sessions WHERE id = %s RETURNING instance_id, chatflow_id", (session_id,)
             )
-            # A checkpoint that passed the fence before us is committed by now, no other can follow.
+            # A checkpoint that passed the fence earlier is committed by now; no other can follow.
             for statement in PRUNE_DELETE_THREADS_SQL:
                 await connection.execute(statement, ([str(session_id)],))
             await record(connection, Fact("delete", session_id, **(await deleted.fetchone() or {})))

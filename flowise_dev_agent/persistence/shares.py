@@ -1,4 +1,4 @@
-"""Links that show a session, or the history of a flow, to people without a key."""
+"""Repository of links that show a session, or the history of a flow, to people without a key."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ _ADD: Final = f"""
 
 @dataclass(frozen=True)
 class ShareRow:
-    """A link: of a session, or of a flow. `title` is that of the session or flow when the link was made."""
+    """A link to a session or a flow. `title` is the subject's title when the link was made."""
 
     id: UUID
     owner: str
@@ -35,17 +35,17 @@ class ShareRow:
     made_at: datetime
     ends_at: datetime
     revoked_at: datetime | None
-    #: The last day.
+    #: Day of the last access.
     opened_on: date | None
     active: bool
 
     def fact(self, action: str) -> Fact:
-        """For the audit log."""
+        """The audit log entry of an action on the link."""
         return Fact(action, session_id=self.session_id, chatflow_id=self.chatflow_id, words=f"link {self.id}")
 
 
 class Shares:
-    """Repository of links. What is done to each is in the audit log. Unknown ids raise ShareNotFoundError."""
+    """Repository of links. Actions on them are in the audit log. Unknown ids raise ShareNotFoundError."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -53,7 +53,7 @@ class Shares:
     async def add(
         self, share_id: UUID, *, session_id: UUID | None, chatflow_id: str | None, title: str, ends_at: datetime
     ) -> ShareRow:
-        """Keep a new link; those that ended 90 days ago are removed."""
+        """Store a new link; links that ended 90 days ago are removed."""
         values = {
             "id": share_id,
             "session": session_id,
@@ -67,7 +67,7 @@ class Shares:
         return row
 
     async def page(self, *, session_id: UUID | None, chatflow_id: str | None, limit: int) -> list[ShareRow]:
-        """Links, newest first: of a session, of a flow, or all."""
+        """Links of a session, of a flow, or all, newest first."""
         return await self._database.rows(
             ShareRow,
             f"SELECT {_COLUMNS} FROM shares WHERE (%(session)s::uuid IS NULL OR session_id = %(session)s)"
@@ -83,12 +83,12 @@ class Shares:
         return row
 
     async def of_anybody(self, share_id: UUID) -> ShareRow | None:
-        """A link of any owner, for whoever has opened it; None for one that is gone."""
+        """A link of any owner, for its recipient; None if it is gone."""
         with across_owners():
             return await self._database.row(ShareRow, f"SELECT {_COLUMNS} FROM shares WHERE id = %s", (share_id,))
 
     async def note_opened(self, share_id: UUID) -> None:
-        """Note that a link was opened: the first time of a day is in the audit log."""
+        """Record an access to a link: the first one of a day goes to the audit log."""
         statement = (
             "UPDATE shares SET opened_on = current_date WHERE id = %(id)s AND opened_on IS DISTINCT FROM current_date"
             f" RETURNING {_COLUMNS}"
@@ -96,7 +96,7 @@ class Shares:
         await self._change(statement, {"id": share_id}, "share.open")
 
     async def revoke(self, share_id: UUID) -> None:
-        """End a link at once. Safe to repeat."""
+        """Revoke a link at once. Idempotent."""
         await self.get(share_id)
         statement = (
             f"UPDATE shares SET revoked_at = now() WHERE id = %(id)s AND revoked_at IS NULL RETURNING {_COLUMNS}"

@@ -7,8 +7,8 @@ PACKAGE = Path(__file__).resolve().parents[3] / "flowise_dev_agent"
 QUESTIONS = {"What", "Whether", "Which", "Who", "Whom", "Whose", "Where", "How"}
 #: Folders and modules whose docstrings are still to be rewritten.
 TO_DO = {
-    *("agent", "api", "approval", "caller.py", "cli", "contracts", "errors.py"),
-    *("knowledge", "persistence", "planning", "reasoning", "runtime", "testing", "texts"),
+    *("access", "agent", "api", "approval", "caller.py", "cli", "cursors.py", "errors.py", "flows", "knowledge"),
+    *("ops", "planning", "reasoning", "schemas", "sessions", "testing", "texts", "webhooks"),
 }
 
 
