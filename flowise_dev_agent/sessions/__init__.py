@@ -1,4 +1,4 @@
-"""How sessions run: the service that clients use, runs, recovery and the event feed."""
+"""Sessions: the service that clients use, the execution of runs, recovery and the event feed."""
 
 from flowise_dev_agent.sessions.agent import Agent
 from flowise_dev_agent.sessions.service import SessionService

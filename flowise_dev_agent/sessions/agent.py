@@ -1,4 +1,4 @@
-"""The graph that the runtime executes, with what belongs to it: the runtime's tests execute small ones."""
+"""The interface between the runtime and a graph; tests of the runtime use small graphs."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -21,32 +21,32 @@ Graph = CompiledStateGraph[Any, Any, Any, Any]
 
 
 class ContextFactory(Protocol):
-    """Makes the graph's run-time context for one run. Errors in it fail the session with their own words."""
+    """Factory of a run's graph context. Its errors fail the session with their own text."""
 
     def __call__(self, session: SessionRow, lease: Lease, emit: Emit, /) -> Any: ...
 
 
 class AnswerCheck(Protocol):
-    """Normalises an answer to an interrupt. Raises InvalidAnswerError; the interrupt then stays open."""
+    """Check and normalise an answer to an interrupt. Raises InvalidAnswerError; the interrupt then stays open."""
 
     def __call__(self, interrupt: Interrupt, body: ResumeSession, /) -> JsonMapping: ...
 
 
 class Lookups(Protocol):
-    """Reads of an instance outside of any run."""
+    """Lookups in an instance outside of a run."""
 
     def tools(self, instance_id: str, chosen: Mapping[str, str], /) -> ToolRegistry:
-        """The lookup tools of an instance. `chosen`: credential type -> id."""
+        """Lookup tools of an instance. `chosen`: credential type -> id."""
         ...
 
     async def schemas(self, instance_id: str, /) -> Schemas:
-        """The node types of an instance."""
+        """Node types of an instance."""
         ...
 
 
 @dataclass(frozen=True)
 class Agent:
-    """A graph with what belongs to it.
+    """A graph and the functions with which the runtime reads its state.
 
     `project` reads the session's columns from the state: session_name, phase, operation_mode, iteration, chatflow_id,
     outcome, answer, change, conflicts, degraded, totals; what is missing or None keeps what is stored. `chatflow_url`
@@ -76,6 +76,6 @@ class Agent:
     waiting_texts: Callable[[Any], dict[str, bytes]] = lambda context: {}
 
     def chatflow_link(self, instance_id: str, chatflow_id: str) -> str | None:
-        """Where the flow opens in the Flowise editor; None when nobody knows its instance's address any more."""
+        """URL of the flow in the Flowise editor; None when the instance's address is no longer known."""
         endpoint = self.instances.endpoint(instance_id) if instance_id in self.instances.ids else ""
         return self.chatflow_url(endpoint, chatflow_id) if endpoint else None

@@ -1,4 +1,4 @@
-"""What people said to a session, in words: for the audit log and the summary."""
+"""Answers of people as text, for the audit log and the summary."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,7 +12,7 @@ _SKIPPED: Final = "(left open)"
 
 
 def words_of(interrupt: Interrupt, answer: Mapping[str, Any]) -> str | None:
-    """What an answer says besides its action; None when that is all. Questions of a clarification come with it."""
+    """Text of an answer besides its action, None if there is none; clarifications include their questions."""
     said = {name: value for name, value in answer.items() if name != "action" and value is not None}
     if interrupt.type == "clarification" and isinstance(said.get("answers"), list):
         asked: list[str] = interrupt.data.questions
@@ -26,7 +26,7 @@ def words_of(interrupt: Interrupt, answer: Mapping[str, Any]) -> str | None:
 
 
 def ledger_lines(rows: Sequence[AuditRow], language: str) -> Iterator[str]:
-    """The rows as a list in Markdown, with the words of people quoted below."""
+    """Audit rows as a Markdown list, with the people's texts quoted below."""
     for row in rows:
         code, place = f"ledger.{row.action}", f"`{row.chatflow_id}`" if row.chatflow_id else ""
         if row.action.endswith(".cancel"):

@@ -1,4 +1,4 @@
-"""Who has to decide: somebody other than who started the session, or two, where the settings ask for it."""
+"""Approval rules: another person than the one who started the session has to approve, or two persons have to."""
 
 import hashlib
 import json
@@ -21,23 +21,26 @@ _ALL: Final = "*"
 
 @dataclass(frozen=True)
 class ApprovalRules:
-    """`separate`: who starts a session does not decide in it. `two`: ids and names of the flows (lower case; `*`: all)
-    that two persons have to decide on."""
+    """Approval rules of the settings.
+
+    `separate`: the person who started a session may not approve in it. `two`: ids and names of the flows (lower case;
+    `*`: all) that need two approvals.
+    """
 
     separate: bool = False
     two: frozenset[str] = frozenset()
 
     @classmethod
     def from_settings(cls, server: ServerSettings) -> Self:
-        """The rules of a service."""
+        """Read the rules from the settings."""
         return cls(separate=server.separate_approval, two=server.two_approval_flows)
 
     def needs_two(self, *flow: str | None) -> bool:
-        """Whether two persons decide on a flow with this id and this name."""
+        """True if a flow with this id and this name needs two approvals."""
         return _ALL in self.two or any(name and name.strip().casefold() in self.two for name in flow)
 
     def check_direct(self, *flow: str | None) -> None:
-        """Raises ApprovalNeededError for a write without a plan, which only one person takes part in."""
+        """Raise ApprovalNeededError if a rule forbids a write without a plan, in which only one person takes part."""
         if self.separate or self.needs_two(*flow):
             raise ApprovalNeededError(
                 "This service lets no flow be written by one person alone."
@@ -48,15 +51,14 @@ class ApprovalRules:
 
 
 class Approvals:
-    """Applies the rules to answers."""
+    """Applies the approval rules to answers."""
 
     def __init__(self, rules: ApprovalRules, sessions: Sessions) -> None:
         self._rules = rules
         self._sessions = sessions
 
     async def first_of_two(self, row: SessionRow, interrupt: Interrupt, given: Answer) -> SessionRow | None:
-        """The session with the caller's approval noted, when another person has to give the same answer; None when the
-        answer may be taken now.
+        """Store the first of two required approvals and return the session; None if the answer takes effect now.
 
         Raises:
             ScopeMissingError, ApprovalNeededError: the caller may not decide here.
@@ -91,7 +93,7 @@ class Approvals:
 
 
 def _is_free(answer: Mapping[str, Any]) -> bool:
-    """Whether one person gives it: it takes back what was written, or asks for changes within what is approved."""
+    """True if the rules do not apply: the answer undoes a write, or requests changes without its own ops."""
     return answer.get("action") == "rollback" or (answer.get("action") == "iterate" and not answer.get("ops"))
 
 

@@ -1,4 +1,4 @@
-"""Files that people hand over: read, checked and stored before a session uses them."""
+"""Uploaded files: read, check and store them before a session uses them."""
 
 import asyncio
 import hashlib
@@ -19,14 +19,14 @@ _PARALLEL_READS: Final = 2
 
 
 class AttachmentService:
-    """The one door for REST, MCP and the client."""
+    """Uploaded files for REST, MCP and the client."""
 
     def __init__(self, attachments: Attachments) -> None:
         self._attachments = attachments
         self._gate = asyncio.Semaphore(_PARALLEL_READS)
 
     async def add(self, name: str, content: bytes) -> AttachmentView:
-        """Read and store a file. Raises InvalidInputError, see `read_apart`, or too much is stored unused."""
+        """Read and store a file. Raises InvalidInputError if it cannot be read or too many files are unused."""
         # Not every service is given files.
         from flowise_dev_agent.knowledge.documents import clean_name, read_apart
 
@@ -52,7 +52,7 @@ class AttachmentService:
         return _view(row)
 
     async def get(self, attachment_id: UUID, *, text: bool = False) -> AttachmentView:
-        """What is known of a file, with its text if wanted. Raises AttachmentNotFoundError."""
+        """Facts about a file, with its text on request. Raises AttachmentNotFoundError."""
         view = _view(await self._attachments.get(attachment_id))
         return view.model_copy(update={"text": await self._attachments.text(attachment_id)}) if text else view
 
@@ -61,7 +61,7 @@ class AttachmentService:
         return [_view(row) for row in await self._attachments.of_session(session_id)]
 
     async def texts(self, ids: Iterable[UUID]) -> dict[str, str]:
-        """What was read in these files, by their names. Raises AttachmentNotFoundError."""
+        """Extracted texts of these files, by file name. Raises AttachmentNotFoundError."""
         return {(await self._attachments.get(one)).name: await self._attachments.text(one) for one in ids}
 
     async def delete(self, attachment_id: UUID) -> None:

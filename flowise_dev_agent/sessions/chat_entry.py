@@ -1,4 +1,4 @@
-"""Sessions as a chat: a message starts or answers one, and its events are told in the frames of a chat."""
+"""Sessions as a chat: a message starts or answers a session, and its events are streamed as chat frames."""
 
 import json
 from collections.abc import AsyncGenerator, Mapping, Sequence
@@ -53,7 +53,7 @@ _PAIR_CHARS: Final = 1_000
 
 
 class ChatEntry:
-    """Over the session service: the same sessions, rights and answers as by any other door."""
+    """Chat on top of the session service, with the same sessions, rights and answers."""
 
     def __init__(self, service: SessionService, conversations: Conversations, flows: FlowService) -> None:
         self._service = service
@@ -61,7 +61,7 @@ class ChatEntry:
         self._flows = flows
 
     async def is_new(self, body: ProcessConversation) -> bool:
-        """Whether the message starts a session."""
+        """True if the message starts a session."""
         if body.session_id is None:
             return True
         try:
@@ -73,7 +73,7 @@ class ChatEntry:
     async def turn(
         self, body: ProcessConversation, *, is_new: bool, idempotency_key: str | None
     ) -> AsyncGenerator[ChatFrame]:
-        """What follows from a message, through the next question or the end. What goes wrong is a frame, too."""
+        """Handle a message and stream its frames, up to the next question or the end. Errors are frames, too."""
         session_id = body.session_id
         try:
             started = await self._started(body, is_new=is_new, key=idempotency_key)
@@ -95,7 +95,7 @@ class ChatEntry:
             yield ErrorFrame(session_id=str(session_id or ""), error=told, is_final=True)
 
     async def _started(self, body: ProcessConversation, *, is_new: bool, key: str | None) -> SessionView | None:
-        """The session that the message starts, or started when it came with this key before; None for an answer."""
+        """Start the session, or find the one started with this key; None if the message is an answer."""
         if not is_new and key is None:
             return None
         given = {
@@ -179,7 +179,7 @@ class ChatEntry:
 
 
 def pairs_of(turns: Sequence[Turn]) -> list[ChatPair]:
-    """What was said, as pairs of the person's words and the question after them, the last ones."""
+    """The last turns as pairs of the person's text and the agent's reply."""
     pairs: list[ChatPair] = []
     for turn in turns:
         words = shortened(turn.words, _PAIR_CHARS)

@@ -1,4 +1,4 @@
-"""Sessions as conversations: the words of a session in order, and the sessions on a flow one after the other."""
+"""Conversations: the turns of a session in order, and the sessions on a flow in order."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -38,14 +38,14 @@ _ANOTHER: Final = text("turn.another_flow")
 
 
 class Conversations:
-    """Reads what was said. An unknown session raises SessionNotFoundError, a foreign cursor InvalidInputError."""
+    """Reads conversations. An unknown session raises SessionNotFoundError, a foreign cursor InvalidInputError."""
 
     def __init__(self, sessions: Sessions, turns: Turns) -> None:
         self._sessions = sessions
         self._turns = turns
 
     async def of_session(self, session_id: UUID) -> TurnList:
-        """The words of a session, oldest first."""
+        """Turns of a session, oldest first."""
         row = await self._sessions.get(session_id)
         starts = await self._turns.starts([session_id])
         return TurnList(turns=_said(row, starts, await self._turns.of([session_id])))
@@ -53,7 +53,7 @@ class Conversations:
     async def of_flow(
         self, chatflow_id: str, instance_id: str | None, *, limit: int, cursor: str | None = None
     ) -> Conversation:
-        """The newest sessions on a flow, newest last; those before a cursor."""
+        """The newest sessions on a flow, newest last; with a cursor, the ones before it."""
         which = SessionFilter(chatflow_id=chatflow_id, instance_id=instance_id)
         rows = await self._sessions.page(which, limit=limit + 1, before=decode_cursor(cursor) if cursor else None)
         shown = rows[:limit]
@@ -63,7 +63,7 @@ class Conversations:
         )
 
     async def of(self, rows: Sequence[SessionRow]) -> list[ConversationSession]:
-        """Sessions as parts of a conversation."""
+        """Convert sessions to parts of a conversation."""
         ids = [row.id for row in rows]
         turns, starts = await self._turns.of(ids), await self._turns.starts(ids)
         return [
@@ -116,7 +116,7 @@ def _turn(row: TurnRow) -> Turn:
 
 
 def _words(action: str, answer: JsonMapping, asked: InterruptData, edits: Sequence[str]) -> str:
-    """What the person wrote, else what the answer means."""
+    """Text of a turn: the person's own text, else the meaning of the answer's action."""
     said: list[str] = []
     if isinstance(feedback := answer.get("feedback"), str) and feedback:
         said.append(feedback)

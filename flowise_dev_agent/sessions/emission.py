@@ -1,4 +1,4 @@
-"""From a run to the event log: stored events in order, model text in small bundles.
+"""Events of a run on their way to the event log: stored in order, model text in small bundles.
 
 The graph hands over events without waiting; one task writes them, several at a time when it falls behind.
 """
@@ -45,7 +45,7 @@ from flowise_dev_agent.timings import end_tasks
 
 @dataclass
 class CallCount:
-    """Requests sent and not yet stored."""
+    """Number of Flowise requests that are not stored yet."""
 
     made: int = 0
 
@@ -55,7 +55,7 @@ _of_run: ContextVar[CallCount | None] = ContextVar("flowise_calls", default=None
 
 @contextmanager
 def counting(count: CallCount) -> Generator[None]:
-    """Have `count` take the calls of the block and of the tasks that it starts."""
+    """Count the Flowise calls of the block, and of tasks started in it, into `count`."""
     token = _of_run.set(count)
     try:
         yield
@@ -64,7 +64,7 @@ def counting(count: CallCount) -> Generator[None]:
 
 
 def count_call(route: str) -> None:
-    """An `on_call` hook of Flowise clients. Of a session is only what its runs ask for, not health checks."""
+    """Count a call of a Flowise client (`on_call` hook). Calls outside of a run (health checks) do not count."""
     FLOWISE_CALLS.labels(route).inc()
     if (count := _of_run.get()) is not None:
         count.made += 1
@@ -73,7 +73,7 @@ def count_call(route: str) -> None:
 logger = logging.getLogger(__name__)
 
 _LIVE_TYPES: Final = frozenset(get_args(LiveType))
-#: The others are the run's own.
+#: Event types that nodes emit; the run itself makes the others.
 _NODE_TYPES: Final = frozenset(
     {"decision", "retry", "fallback", "write", "test", "cost", "artifact", "drift", "node_artifact:persisted"}
 )
@@ -81,12 +81,12 @@ _BATCH: Final = 50
 _TOKEN_DELAY_SECS: Final = 0.05
 _TOKEN_CHUNK_CHARS: Final = 900  # below 4 KB even at 4 bytes a character
 _RETRY_SECS: Final = 0.5
-#: Between two writes, so that what comes in a burst becomes one; what comes alone is written at once.
+#: Seconds between two writes: a burst becomes one write, a single event is written at once.
 _GATHER_SECS: Final = 0.2
 
 
 class Emit(Protocol):
-    """Takes one event at once."""
+    """Callback that takes an event without waiting."""
 
     def __call__(self, event: NodeEvent, /) -> None: ...
 
@@ -126,12 +126,12 @@ class EventWriter:
         self._task = asyncio.create_task(self._run(), name=f"events-{session_id}")
 
     def put(self, event: NewEvent) -> None:
-        """Store `event` after all those before it."""
+        """Queue `event` behind all earlier ones."""
         self._stored.append(event)
         self._wake()
 
     def emit(self, event: NodeEvent, /) -> None:
-        """Take an event that a node writes."""
+        """Queue an event of a node."""
         if isinstance(event.data, TokenData):
             self._add_text(event.node, event.phase, event.data.text)
         elif event.data.event_type in _LIVE_TYPES:
@@ -147,7 +147,7 @@ class EventWriter:
             logger.warning("%s wrote an event of type %r; it is dropped.", event.node, event.data.event_type)
 
     async def flush(self) -> None:
-        """Wait until everything is stored, or cannot be."""
+        """Wait until everything is stored. Raises the error that prevents it."""
         self._send_text()
         self._hurry.set()
         await self._idle.wait()
@@ -156,7 +156,7 @@ class EventWriter:
             raise self._error
 
     async def finish(self) -> tuple[list[NewEvent], int]:
-        """Store no more; the events and the number of calls that are not stored yet, for the end of the run to store.
+        """Stop storing. Returns the events and the number of calls that the end of the run has to store.
 
         Raises LeaseLostError.
         """
@@ -266,7 +266,7 @@ def new_event(
     duration_ms: int | None = None,
     summary: str = "",
 ) -> NewEvent:
-    """An event to be stored; its type follows from `data`."""
+    """Make an event; its type follows from `data`."""
     if isinstance(summary, Text):
         data = data.model_copy(update={"texts": {**data.texts, "summary": TextCode.of(summary)}})
     return NewEvent(
@@ -281,12 +281,12 @@ def new_event(
 
 
 def _stored(data: EventData) -> JsonObject:
-    """What is at its default is left out: reading adds it again."""
+    """Event data as JSON without default values; reading adds them again."""
     return data.fitted_json(MAX_DATA_BYTES, exclude_defaults=True)
 
 
 def _with_artifact(event: NodeEvent, artifact: NodeArtifact, session_id: UUID, run_id: UUID) -> NewEvent:
-    """The event that an artifact is stored with, and refers to it."""
+    """Make the event that announces an artifact and carries it to be stored."""
     id_, kind, request = uuid4(), artifact.payload.artifact_type, current_request()
     data = NodeArtifactData(
         artifact_id=id_,

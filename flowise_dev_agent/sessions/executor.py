@@ -1,4 +1,4 @@
-"""Runs: driving the graph from where it stands to the next interrupt or the end, or making a write, under a lease.
+"""Execution of runs: advance the graph to the next interrupt or the end, or make a write, under a lease.
 
 A run may be killed, frozen or doubled at any moment. What it may do is decided by its lease alone; what has been done
 is decided by the last checkpoint alone; and each way a run can end is one transaction.
@@ -61,7 +61,7 @@ _T = TypeVar("_T")
 STRICT_RESUME_KEY: Final = "__pregel_strict_resume"
 _RECURSION_LIMIT: Final = 250
 _DATABASE_RETRY_SECS: Final = (0.2, 2.0)
-#: After the drain's 8 s; a process ends within 10 s, and what it could not hand back is recovered by the others.
+#: Seconds after the drain's 8: a process ends within 10 s, and other workers recover runs that it could not hand back.
 _HAND_BACK_SECS: Final = 1.5
 #: For a connection; below the bound of a round trip.
 _PATIENCE_SECS: Final = 20.0
@@ -74,17 +74,19 @@ class Execution(Protocol):
     last_node: str | None
 
     async def drive(self, control: RunControl) -> RunResult:
-        """Go on until a person is needed or the session has ended. An error is a retry or a failed session."""
+        """Advance until a person has to answer or the session has ended. An error means a retry or a failed session."""
         ...
 
     async def columns(self) -> Mapping[str, Any]:
-        """What is known of the session's columns (see `RunResult`) when it fails."""
+        """Columns of the session (see `RunResult`) that are known when the run fails."""
         ...
 
 
 class RunExecutor:
-    """Executes runs of this process. `attempts` is how often a run is tried when its infrastructure fails; `prepare` is
-    awaited before each."""
+    """Executes runs of this process.
+
+    `attempts` is how often a run is tried when its infrastructure fails; `prepare` is awaited before each attempt.
+    """
 
     def __init__(
         self,
@@ -110,17 +112,16 @@ class RunExecutor:
 
     @property
     def active(self) -> int:
-        """Runs running now."""
+        """Number of runs in progress."""
         return len(self._controls)
 
     def request_drain(self) -> None:
-        """Have every running run stop before its next step and hand its run back."""
+        """Ask all runs to stop before their next step and return to the queue."""
         for control in self._controls:
             control.request_drain()
 
     async def run(self, run_id: UUID, job_id: int, owner: str | None = None) -> None:
-        """One attempt at a run of `owner`, on behalf of a job; returns without effect when the job is no longer the
-        run's."""
+        """Make one attempt at a run of `owner` for a job; does nothing when another job has taken over the run."""
         with log_context(run=run_id, job=job_id):
             claim = await _until_database_is_back(lambda: self._runs.claim(run_id, job_id, owner))
             if claim is None:
@@ -142,7 +143,7 @@ class RunExecutor:
                     RUN_SECONDS.labels(claim.kind, end).observe(time.monotonic() - began)
 
     async def _attempt(self, claim: Claim, control: RunControl) -> str:
-        """Returns how the attempt ended: the session's status, or what happened to the run."""
+        """Make one attempt. Returns the session's status, or the fate of the run, for the log and metrics."""
         calls = CallCount()
         writer = EventWriter(self._events, claim.lease, claim.session.id, calls)
         run: Execution | None = None
@@ -234,7 +235,7 @@ class RunExecutor:
 
 
 class _GraphExecution:
-    """One attempt at driving the graph."""
+    """One attempt at running the graph."""
 
     def __init__(self, database: Database, agent: Agent, claim: Claim, writer: EventWriter) -> None:
         self._agent = agent
@@ -245,7 +246,7 @@ class _GraphExecution:
         )
         self._graph: Graph = agent.graph.copy(update={"checkpointer": self._saver})
         self._config: RunnableConfig = {
-            # Nothing else belongs here: what is configurable is written into every checkpoint.
+            # Nothing else belongs here: every key of `configurable` is written into every checkpoint.
             "configurable": {"thread_id": str(claim.session.id), STRICT_RESUME_KEY: True},
             "recursion_limit": _RECURSION_LIMIT,
         }
@@ -255,7 +256,7 @@ class _GraphExecution:
         self._since = 0.0
 
     async def drive(self, control: RunControl) -> RunResult:
-        """Run the graph until it needs a person or has ended."""
+        """Advance the graph until it needs a person or has ended."""
         session, place = self._claim.session, await self._standing()
         if place is None:
             await self._stream(dict(self._agent.initial_state(session.request)), session, control)
@@ -275,7 +276,7 @@ class _GraphExecution:
         return found and standing(found)
 
     async def columns(self) -> Mapping[str, Any]:
-        """What the state says about the session's columns; nothing when it cannot be read just now."""
+        """Session columns from the state of the graph; empty when the database does not answer."""
         try:
             place = await self._standing()
         except DatabaseUnavailableError:
@@ -314,7 +315,7 @@ class _GraphExecution:
                 self._writer.emit(event)
 
     def _report(self, task: Mapping[str, Any]) -> None:
-        """A step of the graph begins with a node of its name. It may go on with others, which report themselves."""
+        """Report the start or end of a node from a graph task. Other nodes in the same step report themselves."""
         if "input" in task:
             self._begin(task["name"])
         elif self._running == task["name"]:
@@ -329,7 +330,7 @@ class _GraphExecution:
         self._writer.put(new_event(NodeStartData(), node=node, phase=phase, status="running"))
 
     def _end(self, error: BaseException | None = None, *, asked: bool = False) -> None:
-        """The end of a node as an event. That of one that interrupts is reported when the run is finalized."""
+        """Report the end of the current node, unless it interrupts: that is reported when the run is finalized."""
         node, self._running = self._running, None
         seconds, phase = time.monotonic() - self._since, self._agent.node_phases.get(node or "")
         status = "failed" if error is not None else "asked" if asked else "ok"
@@ -373,7 +374,7 @@ def failure(
     phase: str | None = None,
     columns: Mapping[str, Any] | None = None,
 ) -> RunResult:
-    """The end of a run that nobody tries again by himself."""
+    """Result of a run that failed and is not retried."""
     event = new_event(
         ErrorData(code=problem.code, hint=problem.hint),
         node=node,
@@ -417,7 +418,7 @@ def _is_transient(error: BaseException) -> bool:
 
 
 def _problem(error: Any, node: str | None, run_id: UUID) -> Failure:
-    """What a person may read about an error: our own words, or only the kind of a foreign one."""
+    """Error text for people: our own errors in full, of any other only its type."""
     if isinstance(error, AgentError):
         return Failure(**error.as_problem())
     where = f"The step '{node}'" if node else "The session"
@@ -432,7 +433,7 @@ def _problem(error: Any, node: str | None, run_id: UUID) -> Failure:
 
 
 async def _until_database_is_back(action: Callable[[], Awaitable[_T]]) -> _T:
-    """Repeat `action`, which is safe to repeat, until the database takes it. Ended by cancellation alone."""
+    """Repeat `action`, which must be safe to repeat, until the database answers. Only cancellation ends it early."""
     pause, longest = _DATABASE_RETRY_SECS
     while True:
         try:

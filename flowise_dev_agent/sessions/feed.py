@@ -37,7 +37,7 @@ _WORKING_ROW_STATUSES: Final = frozenset({"queued", "running"})
 
 
 class _Hub:
-    """What the readers of one session share."""
+    """State shared by all readers of one session."""
 
     def __init__(self, session_id: UUID) -> None:
         self.session_id = session_id
@@ -52,7 +52,7 @@ class _Hub:
         self.dirty = False
         self.deleted = False
         self.reading: asyncio.Task[None] | None = None
-        #: Live events that came while the log was read: what was stored before them goes first.
+        #: Live events that arrived while the log was read; the stored events before them go first.
         self.held: deque[StoredEvent] = deque(maxlen=_RING)
         self._wake = asyncio.Event()
 
@@ -80,7 +80,7 @@ class _Hub:
         self._wake = asyncio.Event()
 
     def changed(self) -> asyncio.Event:
-        """Set at the next change after this call; take it before looking."""
+        """Event that is set at the next change after this call. Call it before reading the state."""
         return self._wake
 
 
@@ -116,12 +116,12 @@ class Feed:
 
     @property
     def listening(self) -> bool:
-        """False while the LISTEN connection is being made; readers then depend on the poll."""
+        """False while the LISTEN connection is being made; readers then rely on polling."""
         return self._listening.is_set()
 
     @property
     def readers(self) -> int:
-        """Streams that are open now."""
+        """Number of open streams."""
         return sum(hub.readers for hub in self._hubs.values())
 
     def end_streams(self) -> None:
@@ -134,10 +134,10 @@ class Feed:
     # --- readers -----------------------------------------------------------------------------------------------------
 
     async def stream(self, session_id: UUID, *, after_seq: int = 0) -> AsyncGenerator[StoredEvent]:
-        """Stored events after `after_seq` in order and without gaps, and live ones as they come.
+        """Stored events after `after_seq` in order and without gaps, then live events.
 
-        Ends after `done`, when the session is deleted, and when the feed is closed. While the database is away it
-        stays silent. Raises SessionNotFoundError.
+        Ends after `done`, when the session is deleted, and when the feed is closed. While the database is away it stays
+        silent. Raises SessionNotFoundError.
         """
         with self._hub(session_id) as hub:
             seq = after_seq
@@ -173,7 +173,7 @@ class Feed:
 
     @contextmanager
     def watch_idle(self, session_id: UUID) -> Generator[asyncio.Event]:
-        """An event that is set when the session may be idle: read the row, clear it, wait again."""
+        """Watch a session: the event is set when it may be idle. Read the row, clear the event, wait again."""
         event = asyncio.Event()
         waiters = self._settled.setdefault(session_id, set())
         waiters.add(event)
@@ -192,7 +192,7 @@ class Feed:
         return self._closed
 
     async def _begin(self, hub: _Hub) -> bool:
-        """Fix where the hub's reading starts; True when nothing can follow what is in the log."""
+        """Set the position where the hub starts reading; True if the log is already complete."""
         heads = await self._events.heads([hub.session_id])
         if hub.session_id not in heads:
             raise SessionNotFoundError(f"There is no session {hub.session_id}.")
@@ -203,7 +203,7 @@ class Feed:
         return status in _FINAL_ROW_STATUSES
 
     async def _replay(self, hub: _Hub, after: int) -> AsyncGenerator[StoredEvent]:
-        """The log after a number, to its present end."""
+        """Stored events after a sequence number, up to the current end of the log."""
         while not self._closed:
             changed = hub.changed()
             try:
@@ -318,7 +318,7 @@ class Feed:
         self._wake_waiters()
 
     def _wake_waiters(self, working: Container[UUID] = ()) -> None:
-        """All but those whose session is known to work."""
+        """Wake all waiters, except for sessions that are known to be working."""
         for session_id, waiters in self._settled.items():
             if session_id not in working:
                 for event in waiters:
@@ -326,7 +326,7 @@ class Feed:
 
 
 async def set_within(event: asyncio.Event, seconds: float) -> None:
-    """Wait for the event, so long."""
+    """Wait until the event is set, at most for the given time."""
     with suppress(TimeoutError):
         async with asyncio.timeout(seconds):
             await event.wait()

@@ -43,7 +43,7 @@ from flowise_dev_agent.sessions.emission import Emit, new_event
 from flowise_dev_agent.sessions.service import check_key, key_reused
 
 _OPERATIONS: Final = frozenset({"import", "apply", "promote"})
-#: The status of a write by that of its session's row.
+#: Status of a session's row -> status of the write.
 _STATUS: Final[Mapping[str, WriteStatus]] = {
     "queued": "in_progress",
     "running": "in_progress",
@@ -56,16 +56,16 @@ _MOST_WARNINGS: Final = 50
 
 
 def is_flow_write(request: Mapping[str, Any]) -> bool:
-    """Whether the session with this request is a write without a plan."""
+    """True if a session with this request is a write without a plan."""
     return request.get("operation") in _OPERATIONS
 
 
 class FlowWriter:
-    """Takes writes, and has the part of a worker that does them.
+    """Accepts writes for clients, and executes them for the worker.
 
-    Taking one raises what `Proposals` does, InvalidInputError also for a flow that the server could not run (nothing is
-    written then), ApprovalNeededError where nobody writes alone, and SessionConflictError when the idempotency key was
-    used for another request.
+    Each write method raises what `Proposals` raises; InvalidInputError for a flow that the server could not run
+    (nothing is written then); ApprovalNeededError if a rule requires a second person; SessionConflictError if the
+    idempotency key was used for another request.
     """
 
     def __init__(
@@ -90,7 +90,7 @@ class FlowWriter:
     async def import_flow(
         self, body: ImportFlow, *, instance: str | None = None, idempotency_key: str | None = None
     ) -> FlowWriteResult:
-        """Make a new, undeployed flow."""
+        """Write a new, undeployed flow."""
         return await self._take(
             body, ("import", instance), lambda: self._proposals.import_flow(body, instance), idempotency_key
         )
@@ -125,10 +125,10 @@ class FlowWriter:
         )
 
     async def result(self, session_id: UUID) -> FlowWriteResult:
-        """How the write of a session ended, or that it still goes on.
+        """Result of a session's write, or its state while it is in progress.
 
-        Raises StaleBaseError or WriteFailedError when it failed; `details` have the session, the code of the cause and,
-        in `written`, what is known of the flow on the server (see `publish.publisher`).
+        Raises StaleBaseError or WriteFailedError when it failed. `details` hold the session, the code of the cause and,
+        in `written`, the known facts about the flow on the server (see `publish.publisher`).
         """
         return _result(await self._sessions.get(session_id))
 
@@ -160,7 +160,7 @@ class FlowWriter:
         )
         if body.dry_run:
             shown = await asyncio.to_thread(_difference, proposal)
-            # All that an import would write is the caller's own; what a flow on the server holds may not be.
+            # An import writes only the caller's content; a flow on the server may hold content of others.
             flow_data = proposal.flow_data if proposal.operation == "import" else None
             return _shown(write, proposal.instance_id, "checked").model_copy(
                 update={
@@ -201,7 +201,7 @@ class FlowWriter:
         return _result(row)
 
     async def _repeated(self, row: SessionRow, fingerprint: str) -> FlowWriteResult:
-        """The same request again: the same result, but a write that failed is tried again."""
+        """Answer a repeated request with the stored result; a failed write is retried."""
         if row.fingerprint != fingerprint:
             raise key_reused()
         if await self._sessions.retry(row.id):
@@ -211,7 +211,7 @@ class FlowWriter:
     # --- the worker's part -------------------------------------------------------------------------------------------
 
     def execution(self, claim: Claim, emit: Emit) -> "FlowWriteExecution":
-        """One attempt at the write of a session."""
+        """Prepare one attempt at the write of a session."""
         session = claim.session
         client = self._instances.client_at(session.instance_id, session.endpoint)
         publisher = Publisher(
@@ -226,7 +226,7 @@ class FlowWriter:
 
 
 class FlowWriteExecution:
-    """Writes what the session's request says, or finds that an earlier attempt has done so."""
+    """Makes the write that the session's request describes, unless an earlier attempt has made it."""
 
     last_node: str | None = None
 
@@ -239,7 +239,7 @@ class FlowWriteExecution:
         self._conflicts: list[Conflict] = []
 
     async def drive(self, control: RunControl) -> RunResult:
-        """See `runs.executor`. Raises what `Publisher` does, and StaleBaseError."""
+        """Make the write, see `Execution.drive`. Raises what `Publisher` raises, and StaleBaseError."""
         del control  # one step, which the drain waits for
         write = self._write
         flow_data = await self._blobs.get(write.sha256)
@@ -260,7 +260,7 @@ class FlowWriteExecution:
         )
 
     async def columns(self) -> Mapping[str, Any]:
-        """What is known for the session's row, whatever comes next."""
+        """Columns of the session's row that are known at any point of the write."""
         conflicts = [conflict.model_dump(mode="json") for conflict in self._conflicts]
         return {"phase": _PHASE, "chatflow_id": self._chatflow_id, "conflicts": conflicts or None}
 
@@ -279,7 +279,7 @@ class FlowWriteExecution:
             validated_sha256=self._write.sha256,
             base=Base(base.sha256, base.updated_date),
             iteration=0,
-            # "promote" is what versions call a draft that goes live.
+            # In versions, "promote" means that a draft goes live.
             reason="promotion" if self._write.operation == "promote" else self._write.operation,
         )
         if isinstance(result, Stale):
@@ -308,7 +308,7 @@ def _difference(proposal: Proposal) -> Difference:
 
 
 def _graph(flow_data: str | None) -> GraphIR:
-    """The flow; an empty one for what cannot be shown."""
+    """Parse a flow; an empty graph if it cannot be parsed."""
     try:
         return GraphIR.from_flow_data(flow_data) if flow_data else GraphIR.empty()
     except PatchError:

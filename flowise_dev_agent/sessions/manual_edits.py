@@ -1,5 +1,7 @@
-"""What a person changes by hand in an answer: looked at before the answer is taken, so that a mistake leaves the
-question open, and told by the titles of nodes and fields as they are then."""
+"""Manual edits in an answer: checked before the answer is accepted, and kept with the titles of nodes and fields.
+
+A mistake leaves the question open. The titles are those at the time of the answer.
+"""
 
 import asyncio
 from dataclasses import asdict
@@ -24,7 +26,7 @@ _TOLD: Final = "by_hand"
 
 
 class OwnHand:
-    """Checks `edits` of a plan and `ops` for a result against the flow that they are for."""
+    """Checks manual edits (`edits` of a plan, `ops` of a result) against their flow."""
 
     def __init__(self, *, sessions: Sessions, blobs: Blobs, agent: Agent) -> None:
         self._sessions = sessions
@@ -32,7 +34,7 @@ class OwnHand:
         self._agent = agent
 
     async def checked(self, row: SessionRow, interrupt: Interrupt, answer: JsonMapping) -> JsonMapping:
-        """The answer, with its changes by hand in words. Raises InvalidAnswerError with the findings in `details`."""
+        """Check an answer and add its edits as text. Raises InvalidAnswerError with the findings in `details`."""
         ops = _ops(answer)
         if not ops:
             return answer
@@ -60,7 +62,7 @@ class OwnHand:
 
 
 def edits_of(answer: JsonMapping) -> list[EditView]:
-    """What a stored answer changes by hand; by ids, if it is of a service that did not tell it."""
+    """Manual edits of a stored answer; with ids instead of titles if an older version stored it."""
     told: Any = answer.get(_TOLD)
     if told:
         return [EditView(**one) for one in told]

@@ -1,4 +1,4 @@
-"""Finding runs whose worker is gone, and giving them to another one."""
+"""Recovery of runs whose worker was lost."""
 
 import asyncio
 import logging
@@ -28,10 +28,10 @@ _IDLE_TIMES: Final = 3
 
 
 class LostWork:
-    """The loop in every worker that looks after what other workers have lost, by `passes`.
+    """Loop of each worker that runs `passes` to find the lost work of other workers.
 
-    While `busy` says that nothing is being done anywhere it looks three times less often, which is soon enough: a
-    worker counts as lost only after `stalled`.
+    While `busy` says that nothing runs anywhere it looks three times less often. That is soon enough, since a worker
+    counts as lost only after `stalled`.
     """
 
     def __init__(
@@ -59,11 +59,11 @@ class LostWork:
 
 
 class Recovery:
-    """Takes back lost runs; of all workers one at a time.
+    """Requeues lost runs; one worker at a time does this.
 
-    A run that was lost `attempts` times, or twice at the same checkpoint, takes its workers down with it, so it fails
-    its session instead. Where another run of the same worker may have done that, it is tried once more apart from all
-    that are under suspicion: a neighbour finishes then, and the one that takes workers down is known.
+    A run that was lost `attempts` times, or twice at the same checkpoint, fails its session, since it probably crashes
+    its workers. If several runs of the lost worker are suspects, each is tried once more, separately: the harmless ones
+    finish and the crashing one is identified.
     """
 
     def __init__(self, runs: Runs, timings: Timings, *, attempts: int) -> None:
@@ -72,7 +72,7 @@ class Recovery:
         self._attempts = attempts
 
     async def pass_once(self) -> int:
-        """Take back what is lost now; returns how many runs that were."""
+        """Requeue the runs that are lost now; returns their number."""
         taken = 0
         async with self._runs.recovery_turn() as ours:
             if not ours:

@@ -1,4 +1,4 @@
-"""What clients can do with sessions; the one door for HTTP, MCP and the terminal."""
+"""The session service: every operation of clients on sessions, for HTTP, MCP and the terminal."""
 
 import asyncio
 import time
@@ -53,10 +53,10 @@ _MAX_PLAN_BYTES = 32_000
 
 
 class SessionService:
-    """Starts, answers, watches and ends sessions. Execution is the workers' matter; nothing here waits for a model.
+    """Starts, answers, watches and ends sessions. Workers execute them; no method waits for a model.
 
-    Every method raises DatabaseUnavailableError while Postgres is away, and SessionNotFoundError for an unknown id.
-    Changes of a session take the states that they may be made of: PreconditionFailedError in another one.
+    Every method raises DatabaseUnavailableError while Postgres is away, and SessionNotFoundError for an unknown id. A
+    change raises PreconditionFailedError if `expected` does not match the session's state.
     """
 
     def __init__(
@@ -139,7 +139,7 @@ class SessionService:
         idempotency_key: str | None = None,
         expected: Expected | None = None,
     ) -> SessionView:
-        """Answer the open interrupt; of several answers one wins. The same key with the same body may be repeated.
+        """Answer the open interrupt; of several concurrent answers one wins.
 
         Raises:
             SessionConflictError: nothing is open, or not this interrupt; `details` has `status` and `interrupt_id`.
@@ -189,7 +189,7 @@ class SessionService:
         idempotency_key: str | None = None,
         expected: Expected | None = None,
     ) -> AsyncGenerator[SessionEvent]:
-        """Answer as `resume` does, and give the events that follow the answer; a repeated call gives the same ones."""
+        """Answer as `resume` does, and stream the events that follow; a repeated call streams the same ones."""
         before = await self._sessions.get(session_id)
         await self.resume(session_id, body, idempotency_key=idempotency_key, expected=expected)
         earlier = await self._sessions.earlier_answer(session_id, idempotency_key) if idempotency_key else None
@@ -212,7 +212,7 @@ class SessionService:
         return self._view(row)
 
     async def retry(self, session_id: UUID, *, expected: Expected | None = None) -> SessionView:
-        """Go on with a failed session from its last checkpoint. Raises SessionConflictError when it has not failed."""
+        """Resume a failed session from its last checkpoint. Raises SessionConflictError when it has not failed."""
         retried = await self._sessions.retry(session_id, await self._expected_version(session_id, expected))
         if retried is None:
             row = await self._sessions.get(session_id)
@@ -224,7 +224,7 @@ class SessionService:
         return self._view(retried)
 
     async def get(self, session_id: UUID) -> SessionView:
-        """The session as it stands."""
+        """Current state of a session."""
         return self._view(await self._sessions.get(session_id))
 
     async def list(
@@ -274,7 +274,7 @@ class SessionService:
         await self._sessions.delete(session_id, purge=purge, version=version)
 
     def watch(self, session_id: UUID) -> AbstractContextManager[asyncio.Event]:
-        """For `wait`: begin it before what the session is waited for."""
+        """Start watching for `wait`. Begin this before the action whose end the caller waits for."""
         return self._feed.watch_idle(session_id)
 
     async def wait(
@@ -283,9 +283,10 @@ class SessionService:
         timeout: float,  # noqa: ASYNC109 - its expiry is no error
         watched: asyncio.Event | None = None,
     ) -> SessionView:
-        """The session as soon as nothing is in progress, or as it stands after `timeout` seconds.
+        """Wait until nothing is in progress, for at most `timeout` seconds, and return the session.
 
-        `watched` is of a session that was in progress after `watch` began: it is not read before a notice comes.
+        `watched` is the event of a `watch` that began while the session was in progress; the row is not read before it
+        is set.
         """
         deadline = time.monotonic() + timeout
         with nullcontext(watched) if watched else self.watch(session_id) as settled:
@@ -302,21 +303,22 @@ class SessionService:
     async def event_page(
         self, session_id: UUID, *, after_seq: int = 0, limit: int = 100, types: Sequence[str] | None = None
     ) -> EventPage:
-        """Stored events after a number, only those of `types` where given."""
+        """Stored events after a sequence number, optionally only of some `types`."""
         await self._sessions.get(session_id)
         found = await self._events.read(session_id, after=after_seq, limit=limit + 1, types=types)
         shown = [event_view(event) for event in found[:limit]]
         return EventPage(events=shown, next_after_seq=shown[-1].seq if len(found) > limit else None)
 
     async def events(self, session_id: UUID, after_seq: int = 0) -> AsyncGenerator[SessionEvent]:
-        """Events after a number, then live ones; ends after `done`, on deletion, and at shutdown."""
+        """Events after a sequence number, then live ones; ends after `done`, on deletion, and at shutdown."""
         async with aclosing(self._feed.stream(session_id, after_seq=after_seq)) as stream:
             async for event in stream:
                 yield event_view(event)
 
     async def design(self, session_id: UUID) -> DesignView:
-        """The session's flow as a design: that of its approved plan, else of the plan that waits for approval. A new
-        flow that was declined has a form with the person's words.
+        """The session's flow as a design, from its approved plan, else from the plan that waits for approval.
+
+        A new flow that was declined has a form with the person's text.
 
         Raises DesignNotFoundError: the session has no plan yet.
         """
@@ -334,7 +336,7 @@ class SessionService:
         return DesignView.model_validate({**without_computed(made.model_dump()), "form": form})
 
     async def trace(self, session_id: UUID, sha256: str) -> Trace:
-        """What happened inside the flow during one of the session's tests. Raises TraceNotFoundError."""
+        """Steps inside the flow during one of the session's tests. Raises TraceNotFoundError."""
         await self._sessions.get(session_id)
         text = await Blobs(self._database).of_session(session_id, sha256)
         try:
@@ -353,7 +355,7 @@ class SessionService:
     async def all_deliveries(
         self, status: str | None = None, *, limit: int = 50, cursor: str | None = None
     ) -> DeliveryPage:
-        """The webhooks of all sessions, newest first. Raises InvalidInputError for a cursor of elsewhere."""
+        """Webhooks of all sessions, newest first. Raises InvalidInputError for a foreign cursor."""
         return await self._webhooks.page(status, limit, cursor)
 
     async def replay(self, session_id: UUID, delivery_id: UUID) -> DeliveryView:
@@ -387,14 +389,14 @@ class SessionService:
 
 
 def without_computed(plan: dict[str, Any]) -> dict[str, Any]:
-    """A stored plan without what follows from its other fields."""
+    """Remove the computed fields of a stored plan."""
     return {name: value for name, value in plan.items() if name in PlanContract.model_fields}
 
 
 def without_secrets(body: RequestBody, *fields: str) -> dict[str, Any]:
-    """The given fields as they may be kept: random texts masked.
+    """Values of the given fields, with strings that look like secrets masked.
 
-    Raises SecretInTextError when one holds a known form of a secret.
+    Raises SecretInTextError when a value holds a known form of a secret.
     """
     kept: dict[str, Any] = {}
     for name in fields:
@@ -413,20 +415,23 @@ def without_secrets(body: RequestBody, *fields: str) -> dict[str, Any]:
 
 
 def check_key(key: str | None) -> None:
-    """InvalidInputError for an Idempotency-Key that cannot be stored."""
+    """Raise InvalidInputError for an Idempotency-Key that cannot be stored."""
     if key is not None and (not key or len(key) > _MAX_KEY_CHARS or clean_text(key) != key):
         raise InvalidInputError(f"An Idempotency-Key has 1 to {_MAX_KEY_CHARS} characters.")
 
 
 def key_reused() -> IdempotencyKeyReusedError:
-    """A key that came with another request before."""
+    """Error for an Idempotency-Key that was used for another request."""
     return IdempotencyKeyReusedError(
         "This Idempotency-Key was used for another request.", hint="Send the same body, or use a new key."
     )
 
 
 def _as_expected(row: SessionRow, expected: Expected | None) -> str | None:
-    """The row's version where a change expects one; None: any will do. Raises PreconditionFailedError."""
+    """Check the caller's entity tag. Returns the row's version; None if the caller expects none.
+
+    Raises PreconditionFailedError.
+    """
     if expected is None or expected.tags is None:
         return None
     expected.check(session_etag(row.id, row.version), status=public_status(row.status), interrupt_id=row.interrupt_id)
@@ -445,14 +450,14 @@ def _nothing_open(row: SessionRow, asked: str | None = None) -> SessionConflictE
 
 
 class ExpectedCosts:
-    """Averages of the caller's owner."""
+    """Average costs of sessions of the caller's owner."""
 
     def __init__(self, database: Database, agent: Agent) -> None:
         self._database = database
         self._agent = agent
 
     async def of(self, kind: SessionKind | None, model: str | None) -> ExpectedCost:
-        """Of a session of this kind, or of any, with this model, or with the one of the settings."""
+        """Expected cost of a session of this kind (None: any) with this model (None: the one of the settings)."""
         planned_with = self._agent.planned_with(model)
         if planned_with is None:
             return ExpectedCost(free=True, sessions=0)

@@ -1,4 +1,4 @@
-"""A session told on one page of Markdown: what was asked for, what happened, what it came to."""
+"""Summary of a session on one page of Markdown: request, course, result."""
 
 import html
 from collections.abc import Iterator
@@ -36,7 +36,7 @@ class Summaries:
         self._link = link
 
     async def of(self, session_id: UUID, language: str = "en") -> SessionSummary:
-        """The summary of a session as it stands; sections without content are left out."""
+        """Write the summary of a session; sections without content are left out."""
         row = await self._sessions.get(session_id)
         events = await self._events.read(session_id, after=0, limit=_MOST_EVENTS, types=list(_TOLD))
         rows, _ = await self._audit_log.page(AuditFilter(session_id=session_id), limit=_MOST_EVENTS)
@@ -51,12 +51,12 @@ class Summaries:
 
 
 def as_html(summary: SessionSummary) -> str:
-    """The summary as a page to print or to send. Nothing in its texts is markup, and it loads nothing."""
+    """Write the summary as an HTML page to print or to send. Its texts contain no markup, and it loads nothing."""
     # Loaded where it is needed: few ask for it.
     from markdown_it import MarkdownIt
 
     title = html.escape(summary.summary.partition("\n")[0].removeprefix("# "))
-    # As text, links included: what people and models wrote leads nowhere.
+    # Links become plain text: people and models wrote them, so nothing here may lead elsewhere.
     body = MarkdownIt("commonmark", {"html": False}).disable(["link", "image", "autolink"]).render(summary.summary)
     head = f'<meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{title}</title>'
     return f"<!doctype html>\n<html><head>{head}</head>\n<body>\n{body}</body></html>\n"

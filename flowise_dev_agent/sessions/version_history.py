@@ -59,7 +59,7 @@ class FlowVersions:
         return VersionList(versions=[_view(row, current=index == 0) for index, row in enumerate(rows)])
 
     async def numbered(self, chatflow_id: str, *, limit: int, before: int | None = None) -> NumberedVersions:
-        """The versions of a chatflow as people count them, newest first."""
+        """Versions of a chatflow with their numbers, newest first."""
         rows = await self._versions.numbered(chatflow_id, limit=limit + 1, before=before)
         groups = [list(group) for _, group in groupby(rows, key=lambda row: row.version)]
         shown = groups[:limit]
@@ -69,7 +69,7 @@ class FlowVersions:
         )
 
     async def bookmark(self, chatflow_id: str, version: int, note: str | None) -> None:
-        """Mark a version, or take its mark away. Raises SecretInTextError."""
+        """Mark a version, or remove its mark. Raises SecretInTextError."""
         if note is not None and holds_secret(note):
             raise SecretInTextError("The note holds a secret. Nothing was stored.", details={"field": "note"})
         if await self._versions.with_number(chatflow_id, version) is None:
@@ -79,7 +79,7 @@ class FlowVersions:
         await self._versions.bookmark(chatflow_id, version, note)
 
     async def diff(self, session_id: UUID, from_label: str | None, to_label: str | None) -> VersionDiff:
-        """What differs between two versions of a session; the first and the last one when left out."""
+        """Difference between two versions of a session; by default between the first and the last one."""
         await self._sessions.get(session_id)
         rows = await self._versions.of_session(session_id)
         older = _labelled(rows, from_label) if from_label else _any(rows)[0]
@@ -94,7 +94,7 @@ class FlowVersions:
         )
 
     async def rollback(self, session_id: UUID, label: str | None, *, expected: Expected | None = None) -> RolledBack:
-        """Write a version back through the guarded path, with read-back; the first one when left out.
+        """Write a version back through the guarded write path, with read-back; by default the first one.
 
         Raises:
             PreconditionFailedError: the session is not in an expected state.
@@ -130,7 +130,7 @@ class FlowVersions:
             name=version.name if await self._versions.was_renamed(version.chatflow_id) else None,
         )
         if not written.unchanged:
-            # The first version like this says whose it is: found there, or written by the session.
+            # The first version with this content shows its origin: found on the server, or written by the session.
             first = next(row for row in rows if (row.sha256, row.name) == (version.sha256, version.name))
             await self._sessions.record_rollback(
                 session_id,
@@ -166,7 +166,7 @@ def _view(row: FlowVersion, *, current: bool) -> VersionView:
 
 
 def _numbered(rows: Sequence[NumberedRow]) -> NumberedVersion:
-    """One version from all rows that saw it, the oldest first."""
+    """Merge all rows with the same state into one version; `rows` are oldest first."""
     made = next((row for row in rows if not row.reason.startswith(_SEEN)), None)
     row, first = made or rows[0], rows[0]
     restored = made is not None and made.reason == "rollback" and first.same_as is not None

@@ -1,4 +1,4 @@
-"""Rows as clients see them."""
+"""Views of rows for clients."""
 
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -32,7 +32,7 @@ def session_view(row: "SessionRow", link: ChatflowLink) -> SessionView:
 
 
 def listed_session(row: "SessionRow", link: ChatflowLink) -> ListedSession:
-    """The view of a row of a list."""
+    """Row of a session list as clients see it."""
     return ListedSession(
         **_common(row, link),
         interrupt=read(ListedInterrupt, row.interrupt) if row.interrupt else None,
@@ -41,7 +41,7 @@ def listed_session(row: "SessionRow", link: ChatflowLink) -> ListedSession:
 
 
 def open_interrupt(row: "SessionRow") -> Interrupt | None:
-    """The question that the session asks."""
+    """Open interrupt of a session, None without one."""
     return read_as(INTERRUPT, row.interrupt) if row.interrupt else None
 
 
@@ -75,14 +75,14 @@ def _common(row: "SessionRow", link: ChatflowLink) -> dict[str, Any]:
 
 
 class ArtifactService:
-    """The one door for REST, MCP and the client. Raises SessionNotFoundError for an unknown session."""
+    """Artifacts for REST, MCP and the client. Raises SessionNotFoundError for an unknown session."""
 
     def __init__(self, artifacts: NodeArtifacts, sessions: Sessions) -> None:
         self._artifacts = artifacts
         self._sessions = sessions
 
     async def page(self, which: ArtifactFilter, *, limit: int, offset: int, **scope: Any) -> ArtifactPage:
-        """Artifacts, newest first. `scope` are the ids that the caller asked by."""
+        """A page of artifacts, newest first. `scope` are the ids in the caller's request."""
         await self._check(which.session_id)
         rows, count = await self._artifacts.page(which, limit=limit, offset=offset)
         items = [_view(row) for row in rows]
@@ -99,7 +99,7 @@ class ArtifactService:
 
 
 def ids_of_request() -> dict[str, Any]:
-    """The ids that each envelope carries."""
+    """Ids of the current request, which every envelope carries."""
     request = current_request()
     return {"request_id": request.id, "correlation_id": request.trace_id}
 

@@ -41,7 +41,7 @@ _TYPES: Final[Mapping[str, WebhookType]] = {
 
 
 def render(row: SessionRow, link: ChatflowLink, base_url: str) -> WebhookMessage:
-    """The message about a session that waits or has ended. `base_url` prefixes every link; "" leaves them as paths."""
+    """Make the message about a session that waits or has ended. `base_url` prefixes links; "" gives plain paths."""
     view = session_view(row, link)
     path = f"{base_url}/sessions/{row.id}"
     data = WebhookSession(
