@@ -15,8 +15,6 @@ def refuse_missing_files(flow_data: str, base: Chatflow | None) -> None:
     """Raise InvalidInputError if the flow refers to an uploaded file that `base`, the flow it replaces, does not have.
 
     Raises PatchError when either is not a flow.
-
-    PatchError when either is not a flow.
     """
     stored = uploaded_file(GraphIR.from_flow_data(flow_data))
     if stored and (base is None or not uploaded_file(GraphIR.from_flow_data(base.flow_data))):

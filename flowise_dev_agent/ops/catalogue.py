@@ -22,8 +22,6 @@ class CatalogueService:
     """Search in the stored catalogue of an instance; a server is asked only when nothing is stored yet.
 
     An unknown instance raises InvalidInputError.
-
-    An unknown instance raises InvalidInputError.
     """
 
     def __init__(self, database: Database, instances: Instances) -> None:
