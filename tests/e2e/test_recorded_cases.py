@@ -22,6 +22,8 @@ BENCH = Path(__file__).resolve().parents[2] / "scripts" / "bench"
 CASES: list[dict[str, Any]] = yaml.safe_load((BENCH / "cases" / "recorded.yaml").read_text("utf-8"))
 ANSWERS = BENCH / "cassettes"
 WAIT_SECS = 120
+#: A chatflow and an agentflow; the others in `make nightly`.
+ALWAYS = {"se-azure-redis", "af-correction-copies"}
 
 
 @pytest.fixture(scope="module")
@@ -38,11 +40,7 @@ def test_every_case_has_its_answers() -> None:
 
 @pytest.mark.parametrize(
     "case",
-    [
-        # Every eighth; all of them in `make nightly`.
-        pytest.param(case, id=case["id"], marks=() if number % 8 == 0 else pytest.mark.nightly)
-        for number, case in enumerate(CASES)
-    ],
+    [pytest.param(case, id=case["id"], marks=() if case["id"] in ALWAYS else pytest.mark.nightly) for case in CASES],
 )
 async def test_the_answers_of_a_model_become_the_flow_that_was_asked_for(
     case: dict[str, Any],
