@@ -1,1 +1,1 @@
-"""What is known of each Flowise server: node types, templates, credentials; cached, with a committed snapshot."""
+"""Knowledge of Flowise servers: node types, templates, credentials; cached, with a committed snapshot."""

@@ -1,4 +1,4 @@
-"""The checks of `refresh --validate`: structure, hashes, and content that must not be committed. Reads files only."""
+"""Checks of `refresh --validate`: structure, hashes, and content that must not be committed. Reads files only."""
 
 import json
 from collections.abc import Callable
@@ -35,7 +35,7 @@ _MACHINE_KEYS: Final = ("icon", "filePath")
 
 
 def check_nodes(root: Path) -> list[str]:
-    """Snapshot, meta and reference page: well formed, the same catalogue, no paths, no texts of Flowise."""
+    """Check snapshot, meta file and reference page: well formed, the same catalogue, no paths, no texts of Flowise."""
     folder = root / "schemas"
     problems, text = _text(folder / SNAPSHOT_FILE)
     if problems:
@@ -68,7 +68,7 @@ def check_nodes(root: Path) -> list[str]:
 
 
 def check_templates(root: Path) -> list[str]:
-    """Entries of the known shape without descriptions, and a meta file that fits."""
+    """Check the templates: entries of the known shape without descriptions, and a matching meta file."""
     folder = root / "schemas"
     problems, text = _text(folder / TEMPLATES_FILE)
     if problems:
@@ -88,7 +88,7 @@ def check_templates(root: Path) -> list[str]:
 
 
 def check_credentials(root: Path) -> list[str]:
-    """The allowlist. A missing file is fine: it is made per checkout."""
+    """Check the credentials against the allowlist. A missing file is valid: it is created per checkout."""
     path = root / "schemas" / CREDENTIALS_FILE
     if not path.is_file():
         return []
@@ -100,7 +100,7 @@ def check_credentials(root: Path) -> list[str]:
 
 
 def check_workday_mcp(folder: Path, *, meta: bool = True) -> list[str]:
-    """Blueprints of the known shape, each id once, the default one among them; with ``meta`` its file too."""
+    """Check the MCP blueprints: known shape, unique ids, the default one included; with ``meta`` the meta file too."""
     problems, text = _text(folder / MCP_FILE)
     if problems:
         return problems
@@ -118,7 +118,7 @@ def check_workday_mcp(folder: Path, *, meta: bool = True) -> list[str]:
 
 
 def check_workday_api(folder: Path) -> list[str]:
-    """Each entry is an API with its operations; the meta file says that it is a stub as long as there is none."""
+    """Check the APIs: each entry has operations, and the meta file says `stub` while there is none."""
     problems, text = _text(folder / API_FILE)
     if problems:
         return problems
@@ -130,7 +130,7 @@ def check_workday_api(folder: Path) -> list[str]:
     return problems + _stub_meta(folder, API_FILE, text, "ok" if entries else "stub", len(entries))
 
 
-#: By kind: the check, from the root of the checkout to what is wrong.
+#: Kind -> check, which maps the root of the checkout to a list of problems.
 CHECKS: Final[dict[str, Callable[[Path], list[str]]]] = {
     "nodes": check_nodes,
     "templates": check_templates,

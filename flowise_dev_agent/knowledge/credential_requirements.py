@@ -1,4 +1,4 @@
-"""Which credential types a plan needs. Types only: the compiler binds the ids."""
+"""Credential types that a plan needs. Types only: the compiler binds the ids."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -16,9 +16,9 @@ from flowise_dev_agent.patch.model.schema import CREDENTIALS_FOR_ANY_ADDRESS
 
 
 def credential_type(schema: NodeSchema, available: Iterable[str]) -> str | None:
-    """The type to bind to such a node: one that is at hand, else the first it takes; None when it needs none.
+    """The credential type for such a node: an available one, else the first accepted; None if it needs none.
 
-    An optional credential is used when it is at hand and not asked for otherwise, but never one for any address.
+    An optional credential is used only if it is available, and never one that is valid for any address.
     """
     held = CREDENTIALS_FOR_ANY_ADDRESS if schema.credential_optional else frozenset[str]()
     at_hand = [name for name in schema.credential_names if name in set(available) and name not in held]
@@ -28,13 +28,13 @@ def credential_type(schema: NodeSchema, available: Iterable[str]) -> str | None:
 
 
 def required_types(schemas: Iterable[NodeSchema], available: Mapping[str, int]) -> list[str]:
-    """The credential types that these nodes need, each once, in the order of the nodes."""
+    """The distinct credential types that these nodes need, in the order of the nodes."""
     types = (credential_type(schema, [name for name, count in available.items() if count]) for schema in schemas)
     return list(dict.fromkeys(name for name in types if name))
 
 
 def nested_types(ops: Iterable[PatchOp], schemas: Schemas, available: Mapping[str, int]) -> list[str]:
-    """The credential types that models and tools inside the agentflow nodes of `ops` need, each once."""
+    """The distinct credential types that models and tools inside the agentflow nodes of ``ops`` need."""
     found = (schemas[nested.component] for op in ops for nested in _inside(op, schemas))
     return required_types(found, available)
 
@@ -44,12 +44,12 @@ def _choice(name: str) -> InputEntry:
 
 
 def _keeps_its_own(row: Mapping[str, Any]) -> bool:
-    """Whether a row that people saw comes back with the credential that is bound there."""
+    """True if a row came back with the placeholder of its bound credential."""
     return any(isinstance(one, Mapping) and one.get(CREDENTIAL_KEY) == BOUND for one in row.values())
 
 
 def _inside(op: PatchOp, schemas: Schemas) -> list[Nested]:
-    """What an op puts inside a node, as far as the types are known."""
+    """Models and tools that an op puts inside a node, if their types are known."""
     entries: Sequence[InputEntry] = ()
     if isinstance(op, AddNode):
         schema = schemas.get(op.node_name)

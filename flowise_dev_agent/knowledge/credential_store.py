@@ -1,4 +1,4 @@
-"""Credentials of a Flowise instance: ids, names and types, never anything secret."""
+"""Credentials of a Flowise instance: ids, names and types, never secrets."""
 
 import asyncio
 import json
@@ -19,14 +19,14 @@ from flowise_dev_agent.knowledge.snapshot import lines_text, schemas_dir, sha256
 CREDENTIALS_FILE: Final = "flowise_credentials.snapshot.json"
 CREDENTIALS_META_FILE: Final = "flowise_credentials.meta.json"
 
-#: All that may ever be known about a credential.
+#: Fields of a credential that may be read and stored.
 CREDENTIAL_ALLOWLIST: Final = frozenset({"credential_id", "name", "type", "tags", "created_at", "updated_at"})
 
 _log = logging.getLogger(__name__)
 
 
 class KnownCredential(BaseModel):
-    """All that may be known about a credential; other fields are refused, not dropped."""
+    """The allowed fields of a credential; other fields are rejected, not dropped."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
 
@@ -39,7 +39,7 @@ class KnownCredential(BaseModel):
 
 
 class CredentialsMeta(BaseModel):
-    """The server that the snapshot was read from; it is not used for another one."""
+    """Origin of the snapshot: it is valid only for this server."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -50,7 +50,7 @@ class CredentialsMeta(BaseModel):
 
 
 class CredentialStore:
-    """The credentials of one instance at one time."""
+    """The credentials of one instance at one point in time."""
 
     def __init__(self, credentials: Iterable[KnownCredential]) -> None:
         self._credentials = tuple(credentials)
@@ -61,7 +61,7 @@ class CredentialStore:
 
     @classmethod
     def from_rows(cls, rows: Sequence[Credential]) -> "CredentialStore":
-        """Take what the allowlist names of each listed credential, and nothing else."""
+        """Copy the allowed fields of each listed credential, and nothing else."""
         return cls(
             KnownCredential(
                 id=row.id,
@@ -75,9 +75,9 @@ class CredentialStore:
 
     @classmethod
     def from_snapshot(cls, folder: Path, endpoint: str) -> "CredentialStore | None":
-        """What `refresh --credentials` wrote for this server; None when it did not.
+        """The snapshot that `refresh --credentials` wrote for this server; None if there is none.
 
-        A file that holds anything beyond the allowlist is not used; the log names the fields, never the values.
+        A file with fields beyond the allowlist is not used; the log names the fields, never the values.
         """
         path = folder / CREDENTIALS_FILE
         try:
@@ -94,19 +94,19 @@ class CredentialStore:
         return len(self._credentials)
 
     def all(self) -> tuple[KnownCredential, ...]:
-        """In the server's order."""
+        """All credentials in the server's order."""
         return self._credentials
 
     def by_type(self, credential_type: str) -> list[KnownCredential]:
-        """Those of a type such as ``openAIApi``."""
+        """Credentials of a type such as ``openAIApi``."""
         return list(self._by["type"].get(credential_type, ()))
 
     def types(self) -> dict[str, str]:
-        """Credential id to type, as the validator takes it."""
+        """Credential id -> type, as the validator takes it."""
         return {credential.id: credential.type for credential in self._credentials}
 
     def resolve(self, query: str) -> KnownCredential | None:
-        """By id, then by name, then by type; None when nothing fits or a name or type fits several."""
+        """Find a credential by id, then by name, then by type; None if none or several match."""
         for entries in self._by.values():
             if found := entries.get(query):
                 return found[0] if len(found) == 1 else None
@@ -116,7 +116,7 @@ class CredentialStore:
 class CredentialKnowledge:
     """One store per instance, read from its server at most once per ``ttl`` seconds (0: at each request).
 
-    ``folder`` holds the snapshot of `refresh --credentials`, used when the server cannot be read and never was.
+    ``folder`` holds the snapshot of `refresh --credentials`, used if the server cannot be read and never was.
     """
 
     def __init__(
@@ -132,7 +132,7 @@ class CredentialKnowledge:
     async def store(self, instance_id: str, client: FlowiseClient, *, refresh: bool = False) -> CredentialStore:
         """The instance's credentials; ``refresh`` reads them again.
 
-        Raises FlowiseError when they cannot be read and nothing older is known, or when ``refresh`` was asked for.
+        Raises FlowiseError if they cannot be read and nothing older is known, or with ``refresh``.
         """
         async with self._locks.setdefault(instance_id, asyncio.Lock()):
             at = (instance_id, client.endpoint)
@@ -152,7 +152,7 @@ class CredentialKnowledge:
 
 
 def allowlist_problems(entries: Any) -> list[str]:
-    """Why a snapshot cannot be used: the fields that must not be there, by entry; no values."""
+    """Reasons why a snapshot cannot be used: the forbidden fields by entry, without values."""
     if not isinstance(entries, list):
         return ["it is not a list"]
     problems: list[str] = []

@@ -1,4 +1,4 @@
-"""The document stores of an instance: what plans and people may know of them."""
+"""Document stores of an instance, as far as plans and people may see them."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -37,7 +37,7 @@ def store_lines(stores: Sequence[DocumentStoreView]) -> list[str]:
 
 
 def view_of(store: DocumentStore) -> DocumentStoreView:
-    """What is shown of a store: no settings, which may hold addresses and keys."""
+    """The public view of a store: without settings, which may hold addresses and keys."""
     return DocumentStoreView(
         id=store.id,
         name=_shown(store.name),

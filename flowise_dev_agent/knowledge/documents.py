@@ -1,7 +1,7 @@
-"""Reads a file that a person hands over: what kind it is, its text, and what a plan may know of it.
+"""Reads an uploaded file: its kind, its text, and the facts for a plan.
 
-Files are hostile: each is read in a process of its own (`python -m flowise_dev_agent.knowledge.documents NAME`, the
-file on stdin, JSON on stdout) with ceilings for memory, time and text.
+Files are untrusted: each is read in a separate process (`python -m flowise_dev_agent.knowledge.documents NAME`, the
+file on stdin, JSON on stdout) with limits of memory, time and text.
 """
 
 import asyncio
@@ -48,7 +48,7 @@ def image_type(content: bytes) -> str | None:
 
 def image_size(content: bytes) -> tuple[int, int]:
     """Width and height. Raises InvalidInputError: damaged or cut off, too large, or with too many pixels."""
-    import imagesize  # loads what a service without images does not need
+    import imagesize  # lazy: loads code that a service without images does not need
 
     if len(content) > MAX_IMAGE_BYTES:
         raise InvalidInputError(f"The image has more than {MAX_IMAGE_BYTES // 1024**2} MB.", hint="Make it smaller.")
@@ -64,7 +64,7 @@ def image_size(content: bytes) -> tuple[int, int]:
 
 
 def _is_whole(content: bytes) -> bool:
-    """Whether the end of the file is there, which its size says nothing about."""
+    """True if the end of the file is present, which its header says nothing about."""
     if content.startswith(_PNG):
         return content[-12:-4] == b"\0\0\0\0IEND"
     if content.startswith(_JPEG):
@@ -72,21 +72,21 @@ def _is_whole(content: bytes) -> bool:
     return struct.unpack("<I", content[4:8])[0] + 8 <= len(content)
 
 
-#: Characters of the text that is kept.
+#: Maximum length of the stored text.
 MAX_TEXT: Final = 400_000
 _FIRST_LINES: Final = 600
 _PAGES_READ: Final = 300
 _SECONDS: Final = 30.0
 _MEMORY: Final = 1024**3
 _COLUMNS_SHOWN: Final = 40
-#: Of a ZIP, which a DOCX is: bytes that it says to hold, and files.
+#: Limits of a ZIP, which a DOCX is: declared unpacked bytes, and number of files.
 _UNPACKED: Final = 100 * 1024**2
 _ENTRIES: Final = 5_000
-#: Heads of the columns of a test set.
+#: Column heads of a test set.
 _QUESTIONS: Final = ("question", "frage", "pregunta")
 _EXPECTED: Final = ("expected", "expected answer", "expected_answer", "erwartet", "attendu", "esperado")
 _TESTS_SHOWN: Final = 10
-#: The same of examples for a prompt.
+#: Column heads of examples for a prompt.
 _INPUTS: Final = ("input", "eingabe", "entrée", "entree", "entrada", "example", "beispiel", "exemple", "ejemplo")
 _OUTPUTS: Final = ("output", "ausgabe", "sortie", "salida", "label", "result", "ergebnis", "résultat", "resultado")
 _EXAMPLES_SHOWN: Final = 20
@@ -108,7 +108,7 @@ _TAKEN: Final = "PDF, DOCX, plain text, Markdown, CSV, OpenAPI 3 as JSON or YAML
 
 
 class Document(BaseModel):
-    """A file as it was read."""
+    """The result of reading a file."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -132,7 +132,7 @@ def clean_name(name: str) -> str:
 
 
 async def read_apart(name: str, content: bytes) -> Document:
-    """The file, read by a process of its own.
+    """Read a file in a separate process.
 
     Raises InvalidInputError: empty, too large, of another kind, without text, or not readable within the ceilings.
     """
@@ -164,7 +164,7 @@ async def read_apart(name: str, content: bytes) -> Document:
 
 
 def read_document(name: str, content: bytes) -> Document:
-    """The file, read here. Raises InvalidInputError; a damaged file may raise anything."""
+    """Read a file in this process. Raises InvalidInputError; a damaged file may raise anything."""
     if content.startswith(b"%PDF-"):
         text, pages = _pdf(content)
         return _document("pdf", name, content, text, pages=pages)
@@ -226,7 +226,7 @@ def _rows(text: str) -> list[list[str]]:
 def _pairs(
     rows: list[list[str]], columns: list[str], first: Sequence[str], second: Sequence[str]
 ) -> list[tuple[str, str]]:
-    """Both cells of each row, when two columns have one of these names."""
+    """Both cells of each row, if two columns have one of these names."""
     names = [column.strip().casefold() for column in columns]
     asked = next((names.index(name) for name in first if name in names), None)
     wanted = next((names.index(name) for name in second if name in names), None)
@@ -239,7 +239,7 @@ def _pairs(
 
 
 def _docx(content: bytes) -> str:
-    """Paragraphs and cells of tables in the order of the document. Raises InvalidInputError: no DOCX, or a bomb."""
+    """Paragraphs and table cells in document order. Raises InvalidInputError for an invalid DOCX or a zip bomb."""
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             unpacked = sum(item.file_size for item in archive.infolist())
@@ -250,7 +250,7 @@ def _docx(content: bytes) -> str:
         raise InvalidInputError("Files of this kind are not taken.", hint=f"Taken are {_TAKEN}.")
     if unpacked > _UNPACKED or len(names) > _ENTRIES:
         raise InvalidInputError(f"The file has more than {_UNPACKED // 1024**2} MB unpacked.")
-    # By name, and here only: nothing else in the service needs it.
+    # Imported by name and only here: nothing else in the service needs it.
     document: Any = import_module("docx").Document(io.BytesIO(content))
     lines: list[str] = []
     for block in document.iter_inner_content():
@@ -263,8 +263,8 @@ def _docx(content: bytes) -> str:
 
 
 def _pdf(content: bytes) -> tuple[str, int]:
-    """(text, pages). Raises InvalidInputError for one with a password or without text."""
-    # By name, and here only: nothing else in the service needs it.
+    """(text, pages). Raises InvalidInputError for a PDF with a password or without text."""
+    # Imported by name and only here: nothing else in the service needs it.
     reader: Any = import_module("pypdf").PdfReader(io.BytesIO(content))
     if reader.is_encrypted and not reader.decrypt(""):
         raise InvalidInputError("The PDF is protected by a password.", hint="Save it without one.")

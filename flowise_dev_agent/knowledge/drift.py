@@ -1,4 +1,4 @@
-"""Compares catalogues: did a server's node types change during a session, or since the snapshot?"""
+"""Comparison of catalogues: changes of a server's node types during a session, or since the snapshot."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -11,13 +11,13 @@ from flowise_dev_agent.persistence import InstanceNodes
 from flowise_dev_agent.schemas.event_data import DriftCounts, DriftData
 from flowise_dev_agent.schemas.knowledge import InstanceKnowledge, KnowledgeReport, SnapshotInfo
 
-#: Names in a sentence or an event; the counts say how many there are.
+#: Maximum number of names in a sentence or an event; the counts are complete.
 _NAMED = 5
 
 
 @dataclass(frozen=True)
 class CatalogueChange:
-    """From one catalogue to another. ``types_known`` is false when the former one is no longer kept.
+    """A change from one catalogue to another. ``types_known`` is false if the former one is no longer stored.
 
     ``changed`` holds sentences such as "chatOpenAI 8.2 → 8.3".
     """
@@ -33,7 +33,7 @@ class CatalogueChange:
 
     @property
     def any(self) -> bool:
-        """Whether there is a difference at all."""
+        """True if the catalogues differ."""
         return self.before != self.after
 
     @property
@@ -52,7 +52,7 @@ class CatalogueChange:
         return f"The node types of the server have changed ({version}): {', '.join(parts) or 'descriptions only'}."
 
     def as_event(self) -> DriftData:
-        """What a `drift` event says of it."""
+        """The data of a `drift` event."""
         return DriftData(
             before=self.before[:12],
             after=self.after[:12],
@@ -65,7 +65,7 @@ class CatalogueChange:
 
 
 class Catalogue(Protocol):
-    """A node store, as far as it is compared."""
+    """A node store, as far as the comparison needs it."""
 
     schemas: Schemas
     flowise_version: str
@@ -75,7 +75,7 @@ class Catalogue(Protocol):
 
 
 def compare(before: Catalogue, after: Catalogue) -> CatalogueChange:
-    """What was added, removed and redefined; texts for people do not count."""
+    """Compare two catalogues: added, removed and redefined types; texts for people do not count."""
     old, new = before.schemas, after.schemas
     return CatalogueChange(
         before=before.fingerprint,
@@ -99,9 +99,9 @@ def _change(old: NodeSchema, new: NodeSchema) -> str:
 
 
 async def knowledge_health(cache: InstanceNodes, instances: Iterable[tuple[str, str]]) -> KnowledgeReport:
-    """What is known of each server, and whether it differs from the snapshot.
+    """Read the state of each server's knowledge, and its drift from the snapshot.
 
-    ``instances`` are (id, endpoint). Reads the database only, never a server; raises DatabaseUnavailableError.
+    ``instances`` are (id, endpoint). Reads only the database, never a server; raises DatabaseUnavailableError.
     """
     meta = read_meta()
     report: dict[str, InstanceKnowledge] = {}

@@ -1,4 +1,4 @@
-"""Whether a flow may be written to a server: the validator, with what the server has."""
+"""Validation of a flow against a server: the validator, with the server's node types, credentials and tools."""
 
 import asyncio
 from collections.abc import Iterable, Mapping
@@ -17,7 +17,7 @@ async def check_flow(
     credentials: Mapping[str, str] | None,
     base_flow_data: str | None = None,
 ) -> list[Finding]:
-    """All findings of `validate_flow`. Raises FlowiseError when custom tools are needed and cannot be read."""
+    """All findings of `validate_flow`. Raises FlowiseError if custom tools are needed and cannot be read."""
     tools = await _custom_tools(client) if f'"{CUSTOM_TOOL}"' in flow_data else None
     # A flow of 50 nodes takes milliseconds, one of 400 does not: keep heartbeats and streams on time.
     return await asyncio.to_thread(
@@ -32,7 +32,7 @@ async def check_flow(
 
 
 def excused(findings: Iterable[Finding], before: Iterable[Finding]) -> list[Finding]:
-    """`findings` with each error that is among those of the flow `before` the change as a warning."""
+    """``findings`` with each error that the flow already had ``before`` the change lowered to a warning."""
     known = {finding.key for finding in errors(before)}
     return [
         finding.model_copy(update={"severity": "warning", "detail": f"{finding.detail} (It was so before the change.)"})
@@ -43,7 +43,7 @@ def excused(findings: Iterable[Finding], before: Iterable[Finding]) -> list[Find
 
 
 async def _custom_tools(client: FlowiseClient) -> dict[str, str] | None:
-    """Id -> name of the server's custom tools; None when the key may not list them."""
+    """Id -> name of the server's custom tools; None if the key may not list them."""
     try:
         rows = await client.list_tools()
     except FlowiseAuthError:

@@ -1,4 +1,4 @@
-"""What is kept of the flows of an instance in order to find them, and how that is kept up to date."""
+"""Search index of the flows of an instance, and its updates."""
 
 import asyncio
 import json
@@ -39,26 +39,26 @@ _ABOUT: Final = 160
 _TEXT_CHARS: Final = 4_000
 _TEXTS_CHARS: Final = 100_000
 _READ_SECS: Final = 30.0
-#: Of a search without an index.
+#: Page size of a search without an index.
 _PAGE: Final = 50
 _MOST_PAGES: Final = 40
-#: New rows after which statistics are worth their time.
+#: Number of new rows from which updated statistics are worth their time.
 _MANY: Final = 500
 
 
 class FlowSource(Protocol):
-    """Where flows of an instance are looked up."""
+    """Source of the flows of an instance, for look-ups."""
 
     async def candidates(self, client: FlowiseClient, wanted: Wanted, /) -> Candidates:
-        """The flows that may be meant, as the server has them now. Raises FlowiseError."""
+        """Flows that the requirement may refer to, in their current state. Raises FlowiseError."""
         ...
 
 
 class AllFlows:
-    """Reads all flows at each search: for tools outside of a service, which have no database."""
+    """Source that reads all flows at each search: for tools without a database."""
 
     async def candidates(self, client: FlowiseClient, wanted: Wanted, /) -> Candidates:
-        """Every flow."""
+        """All flows, as candidates."""
         flows: list[IndexedFlow] = []
         for page in range(1, _MOST_PAGES + 1):
             listed = await client.list_chatflows(page, _PAGE)
@@ -74,7 +74,7 @@ class AllFlows:
 
 
 class FlowIndex:
-    """The index of the instances' flows in the database. Rows are for people to choose from; a write reads the flow."""
+    """Index of the instances' flows in the database, for people to choose from; a write reads the flow itself."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -82,9 +82,9 @@ class FlowIndex:
         self._read_at: dict[str, float] = {}
 
     async def current(self, instance_id: str, client: FlowiseClient, *, fresh_secs: float = 0.0) -> InstanceFlows:
-        """The rows of an instance as the server has them now, or had them at most `fresh_secs` ago.
+        """The rows of an instance, at most `fresh_secs` old.
 
-        Raises FlowiseError; what was read until then is kept, so that another try goes on from there.
+        Raises FlowiseError; the rows read until then are stored, so that a retry goes on from there.
         """
         rows = InstanceFlows(self._database, instance_id, client.endpoint)
         async with self._locks.setdefault(instance_id, asyncio.Lock()):
@@ -92,7 +92,7 @@ class FlowIndex:
                 return rows
             if instance_id not in self._read_at:
                 await rows.forget_other_server()
-            # The age counts from here: what is created while the list is read may be missing.
+            # The age counts from here: flows created while the list is read may be missing.
             began = time.monotonic()
             try:
                 async with asyncio.timeout(_READ_SECS):
@@ -123,7 +123,7 @@ class _OfInstance:
 
 
 class _Keeping:
-    """`flow_list.KnownFlows`: makes of each flow what is kept of it."""
+    """Adapter for `flow_list.KnownFlows`: converts each flow to its index entry."""
 
     def __init__(self, rows: InstanceFlows) -> None:
         self.dates, self.count, self.order, self.forget = rows.dates, rows.count, rows.order, rows.forget
@@ -136,7 +136,7 @@ class _Keeping:
 
 
 def indexed(row: Chatflow) -> IndexedFlow:
-    """What is kept of a flow."""
+    """The index entry of a flow."""
     document, _ = parse_document(row.flow_data)
     nodes = _nodes(document)
     types = Counter(str(node.get("name") or "?") for node in nodes)
@@ -166,7 +166,7 @@ def indexed(row: Chatflow) -> IndexedFlow:
 
 
 def _places(words: Mapping[str, Place], stems: Sequence[str]) -> dict[str, Place]:
-    """Where the words are that begin with a stem; a short one is a whole word. Best places come first in `words`."""
+    """Places of the words that begin with a stem; a short one is a whole word. Best places come first in ``words``."""
     found: dict[str, Place] = {}
     for word, place in words.items():
         if word[:STEM] in stems:
@@ -175,7 +175,7 @@ def _places(words: Mapping[str, Place], stems: Sequence[str]) -> dict[str, Place
 
 
 def _called(node: NodeData) -> str:
-    """The type of a node, its single words as well, and its title."""
+    """The type of a node, also as single words, and its title."""
     name = str(node.get("name", ""))
     return f"{name} {re.sub(r'(?<=[a-z])(?=[A-Z])', ' ', name)} {node.get('label', '')}"
 
@@ -197,6 +197,6 @@ def _texts(nodes: list[NodeData]) -> Iterator[str]:
 
 
 def _about(nodes: list[NodeData]) -> str:
-    """The beginning of the first prompt."""
+    """The beginning of the flow's first prompt."""
     prompts = (text[:_TEXT_CHARS] for node in nodes for text in prompts_in(node.get("inputs")))
     return guarded(shortened(" ".join(next(prompts, "").split()), _ABOUT))

@@ -1,4 +1,4 @@
-"""Node types of a Flowise instance: what its server last said, kept for all workers, else the committed snapshot."""
+"""Node types of a Flowise instance: the server's last answer, stored for all workers, else the committed snapshot."""
 
 import asyncio
 import json
@@ -20,17 +20,17 @@ from flowise_dev_agent.persistence import CatalogueHead, InstanceNodes
 
 Source = Literal["live", "snapshot"]
 
-#: How long to go on with what there is after a server could not be read, before asking it again.
+#: Time after a failed read of a server before it is asked again.
 _RETRY_SECS = 30.0
 
 _log = logging.getLogger(__name__)
 
 
 class NodeStore:
-    """A catalogue of node types. Immutable; look-ups are by dict, the search index is built at the first search.
+    """A catalogue of node types. Immutable; look-ups use a dict, the search index is built at the first search.
 
-    ``repaired`` names the types that were asked for one by one. They are in ``schemas``; the fingerprint is that of the
-    catalogue without them, so a repair is not a drift.
+    ``repaired`` names types that were requested one by one. They are in ``schemas``, but the fingerprint leaves them
+    out, so a repair is not a drift.
     """
 
     def __init__(
@@ -51,24 +51,24 @@ class NodeStore:
 
     @classmethod
     def from_snapshot(cls) -> "NodeStore":
-        """The committed snapshot; raises ConfigurationError when the installation lacks it."""
+        """Read the committed snapshot; raises ConfigurationError if the installation lacks it."""
         schemas, meta = read_snapshot()
         return cls(schemas, meta.flowise_version, fingerprint=meta.sha256)
 
     @classmethod
     async def from_server(cls, client: FlowiseClient) -> "NodeStore":
-        """Everything that the server offers, in two calls; raises FlowiseError."""
+        """Read all node types of the server, in two calls; raises FlowiseError."""
         version = await client.version()
         return cls(by_name((await client.list_nodes()).nodes), version, source="live")
 
     def __getstate__(self) -> dict[str, object]:
-        """With the fingerprint, without the search index, which cannot leave its process."""
+        """The state to pickle: with the fingerprint, without the search index, which cannot leave its process."""
         kept: dict[str, object] = {name: value for name, value in vars(self).items() if name != "_index"}
         return kept | {"_fingerprint": self.fingerprint}
 
     @property
     def fingerprint(self) -> str:
-        """Hex SHA-256 of all schemas without texts for people: equal on two hosts exactly when their catalogues are."""
+        """Hex SHA-256 of all schemas without texts for people: equal on two hosts exactly if their catalogues are."""
         if self._fingerprint is None:
             self._fingerprint = fingerprint(self._catalogue.values())
         return self._fingerprint
@@ -77,7 +77,7 @@ class NodeStore:
         return len(self.schemas)
 
     def get(self, name: str) -> NodeSchema | None:
-        """By name, ignoring case and separators."""
+        """Find a node type by name, ignoring case and separators."""
         return self.schemas.get(name) or self.schemas.get(self._by_fold.get(fold(name), ""))
 
     def suggest(self, name: str, n: int = 3) -> list[str]:
@@ -95,15 +95,15 @@ class NodeStore:
         category: str | None = None,
         accepting: Iterable[str] | None = None,
     ) -> list[NodeSchema]:
-        """Types that fit a description, best first; an empty text finds all that pass the filters, by name.
+        """Types that match a description, best first; for an empty text all that pass the filters, by name.
 
-        ``kind`` ("CHATFLOW") leaves out what runs only elsewhere, ``category`` ("Chat Models") what belongs elsewhere,
-        ``accepting`` what no anchor of these classes takes.
+        Filters: ``kind`` is the flow type in which they run ("CHATFLOW"), ``category`` their category ("Chat Models"),
+        ``accepting`` the classes of an anchor that takes them.
         """
         return self._index.search(text, limit, kind=kind, category=category, accepting=accepting)
 
     def accepting(self, anchor_types: Iterable[str]) -> list[NodeSchema]:
-        """Types of which an output fits an anchor of these classes; deprecated ones last, else by name."""
+        """Types with an output that fits an anchor of these classes; deprecated ones last, else by name."""
         names = {name for type_ in anchor_types for name in self._giving.get(type_, ())}
         return sorted((self.schemas[name] for name in names), key=lambda schema: (schema.deprecated, schema.name))
 
@@ -135,8 +135,8 @@ class NodeStore:
 class NodeKnowledge:
     """One catalogue per instance, the same for all workers that share ``cache``.
 
-    A server is asked at most once per ``ttl_secs`` (0: at each request), whichever worker asks, and sends its list only
-    when it has changed.
+    A server is asked at most once per ``ttl_secs`` (0: at each request) over all workers, and sends its list only if it
+    has changed.
     """
 
     def __init__(self, ttl_secs: float, cache: InstanceNodes, *, clock: Callable[[], float] = time.monotonic) -> None:
@@ -151,8 +151,8 @@ class NodeKnowledge:
     async def store(self, instance_id: str, client: FlowiseClient, *, refresh: bool = False) -> NodeStore:
         """The instance's catalogue; ``refresh`` asks the server now.
 
-        When the server cannot be read: the last list that any worker read from it, else the snapshot (``source`` says
-        which); the server is asked again after half a minute. With ``refresh`` that is a FlowiseError instead.
+        If the server cannot be read: the last list that any worker read from it, else the snapshot (see ``source``);
+        the server is asked again after half a minute. With ``refresh`` it is a FlowiseError instead.
         """
         async with self._locks.setdefault(instance_id, asyncio.Lock()):
             head = await self._cache.head(instance_id, client.endpoint)
@@ -161,9 +161,9 @@ class NodeKnowledge:
             return await self._store_at(instance_id, client.endpoint, head)
 
     async def repair(self, instance_id: str, client: FlowiseClient, name: str) -> Repair:
-        """Ask the server for one type and keep it for all workers, unless it is known in this version.
+        """Ask the server for one type and store it for all workers, unless this version is known.
 
-        Raises FlowiseError when the server cannot be asked.
+        Raises FlowiseError if the server cannot be asked.
         """
         try:
             remote = NodeSchema.from_raw(await client.get_node(name))
@@ -180,7 +180,7 @@ class NodeKnowledge:
         return repair
 
     async def changes_since(self, instance_id: str, fingerprint: str, store: NodeStore) -> CatalogueChange:
-        """What changed since the catalogue with this fingerprint; its types are unknown when it is no longer stored."""
+        """Changes since the catalogue with this fingerprint; its types are unknown if it is no longer stored."""
         former: NodeStore | None = None
         if kept := await self._cache.load(instance_id, fingerprint):
             former = _parsed(*kept, fingerprint)

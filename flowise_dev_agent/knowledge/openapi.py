@@ -1,4 +1,4 @@
-"""OpenAPI descriptions: their operations as tools with typed inputs, as Flowise's request nodes take them."""
+"""OpenAPI descriptions: their operations as tools with typed inputs, for Flowise's request nodes."""
 
 import json
 import re
@@ -11,12 +11,13 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue
 from flowise_dev_agent.errors import InvalidInputError
 from flowise_dev_agent.sanitize import shortened
 
-#: Of one description.
+#: Maximum number of operations of one description.
 MOST_OPERATIONS: Final = 200
 _METHODS: Final = ("get", "post", "put", "delete")
 _DEEPEST_REF: Final = 10
 _TEXT: Final = 300
-#: What a request node of Flowise 3.1.4 calls its fields. All take a description of the parameters; only those of
+#: Field names of the request nodes of Flowise 3.1.4, by method. All take a description of the parameters; only those of
+#: `requestsPost` and `requestsPut` go into the body, and only the others fill in a path.
 #: `requestsPost` and `requestsPut` go into the body, and only the others fill in a path.
 _NODES: Final[Mapping[str, tuple[str, str, str]]] = {
     "get": ("requestsGet", "requestsGet", "requestsGetQueryParamsSchema"),
@@ -41,7 +42,7 @@ class ApiParam(BaseModel):
 
 
 class ApiOperation(BaseModel):
-    """One operation of an API. `lacks` says why it cannot be a tool; empty when it can."""
+    """One operation of an API. ``lacks`` is the reason why it cannot be a tool; empty if it can."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -56,12 +57,12 @@ class ApiOperation(BaseModel):
 
     @property
     def title(self) -> str:
-        """`GET /tickets/{id}`."""
+        """Method and path, such as `GET /tickets/{id}`."""
         return f"{self.method.upper()} {self.path}"
 
 
 class ApiDescription(BaseModel):
-    """An API as its description tells of it."""
+    """An API as described by its OpenAPI document."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -76,7 +77,7 @@ class ApiDescription(BaseModel):
 
     @property
     def token_variable(self) -> str:
-        """Name of the variable of Flowise that holds the token: `ticketsToken`."""
+        """Name of the Flowise variable with the token: `ticketsToken`."""
         words = re.findall(r"[A-Za-z0-9]+", self.title)[:3] or ["api"]
         return "".join([words[0].lower(), *(word.capitalize() for word in words[1:])])[:40] + "Token"
 
@@ -102,14 +103,14 @@ class ApiDescription(BaseModel):
 
 
 def is_openapi(text: str) -> bool:
-    """Whether a text may be an OpenAPI description; it is not parsed for that."""
+    """True if a text may be an OpenAPI description; it is not parsed."""
     return re.search(r"""^\s*\{?\s*["']?(?:openapi|swagger)["']?\s*:""", text[:4_000], re.MULTILINE) is not None
 
 
 def read_openapi(text: str) -> ApiDescription:
-    """The API that a description (JSON or YAML, OpenAPI 3) tells of.
+    """Parse a description (JSON or YAML, OpenAPI 3).
 
-    Raises InvalidInputError: it is something else, or has no operations.
+    Raises InvalidInputError if it is anything else, or has no operations.
     """
     # Not every service reads descriptions.
     import yaml
@@ -174,7 +175,7 @@ def _name(text: str, taken: set[str]) -> str:
 
 
 def _way_in(document: Mapping[str, Any]) -> tuple[str, str]:
-    """(header, what stands before the token) of the first way in that is a header."""
+    """(header, prefix of the token) of the first authentication scheme that uses a header."""
     schemes = _mapping(_mapping(document.get("components")).get("securitySchemes"))
     for raw in schemes.values():
         one = _mapping(_resolved(raw, document))
@@ -190,7 +191,7 @@ def _way_in(document: Mapping[str, Any]) -> tuple[str, str]:
 def _params(
     method: str, shared: Sequence[Any], operation: Mapping[str, Any], document: Mapping[str, Any]
 ) -> tuple[tuple[ApiParam, ...], str]:
-    """The typed inputs, and why the operation cannot be a tool."""
+    """The typed inputs, and the reason why the operation cannot be a tool ('' if it can)."""
     found: dict[str, ApiParam] = {}
     for raw in [*shared, *_list(operation.get("parameters"))]:
         one = _mapping(_resolved(raw, document))
@@ -253,7 +254,7 @@ def _kind(schema: Mapping[str, Any]) -> ParamType:
 
 
 def _resolved(value: Any, document: Mapping[str, Any]) -> Any:
-    """What a local reference leads to; nothing is read from elsewhere."""
+    """The target of a local reference; external ones are not read."""
     for _ in range(_DEEPEST_REF):
         if not (isinstance(value, dict) and isinstance(value.get("$ref"), str)):
             return value

@@ -1,4 +1,4 @@
-"""Accepted flows as starting points: what is stored of them, and which one fits a new requirement."""
+"""Accepted flows as starting points: conversion to patterns, and the choice for a new requirement."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -28,11 +28,11 @@ from flowise_dev_agent.schemas.base import JsonMapping
 from flowise_dev_agent.texts import text
 
 Category = Literal["rag", "tool_agent", "conversational", "custom"]
-#: Relevance times reliability (both up to 1) from which a pattern is worth starting from.
+#: Relevance times reliability (both up to 1) from which a pattern is used.
 THRESHOLD: Final = 0.6
-#: Two requirements that share fewer words are unrelated, however short they are.
+#: Requirements with fewer common words are unrelated, however short they are.
 MIN_SHARED: Final = 2
-#: Patterns that a search gives.
+#: Maximum number of patterns that a search returns.
 MOST_MATCHES: Final = 5
 #: Longer texts are a flow's content, not its form.
 _LONGEST_VALUE = 2_000
@@ -58,7 +58,7 @@ _OP: TypeAdapter[PatchOp] = TypeAdapter(PatchOp)
 
 
 class PatternRows(Protocol):
-    """See `persistence.Patterns`."""
+    """Storage of patterns; see `persistence.Patterns`."""
 
     async def save(self, pattern: NewPattern, *, replace: bool = True) -> int | None: ...
     async def matching(
@@ -70,7 +70,10 @@ class PatternRows(Protocol):
 
 @dataclass(frozen=True)
 class Match:
-    """A pattern compared with a requirement. `score` is relevance times reliability; `refused`: why not to use it."""
+    """A pattern compared with a requirement.
+
+    ``score`` is relevance times reliability, ``refused`` a reason not to use it.
+    """
 
     id: int
     requirement: str
@@ -89,8 +92,10 @@ class PatternLibrary:
         self._instance_id = instance_id
 
     async def find(self, requirement: str, nodes: NodeStore) -> list[Match]:
-        """Patterns that share words with a requirement, best first, `MOST_MATCHES` at most; only the first may
-        be usable."""
+        """Patterns that share words with a requirement: best first, at most `MOST_MATCHES`.
+
+        Only the first one may be usable.
+        """
         wanted = terms_of(requirement)
         if not wanted:
             return []
@@ -109,9 +114,9 @@ class PatternLibrary:
         nodes: NodeStore,
         used: int | None,
     ) -> int | None:
-        """Keep an accepted flow for its requirement, count it for the pattern that it started from; the new one's id.
+        """Store an accepted flow for its requirement; returns the new pattern's id.
 
-        None when the requirement has no words to find it by.
+        It also counts for the pattern that it started from. None if the requirement has no words to find it by.
         """
         pattern = make_pattern(
             decompile(flow, nodes.schemas),
@@ -129,11 +134,11 @@ class PatternLibrary:
         return pattern_id
 
     async def failed(self, session_id: UUID, pattern_id: int) -> None:
-        """A flow that started from it failed."""
+        """Count a failed flow for the pattern that it started from."""
         await self._rows.record(self._owner, [pattern_id], session_id, accepted=False)
 
     async def touch(self, pattern_id: int) -> None:
-        """A session starts from it."""
+        """Record that a session starts from the pattern."""
         await self._rows.touch(self._owner, pattern_id)
 
 
@@ -150,7 +155,7 @@ def make_pattern(
     success_count: int = 0,
     failure_count: int = 0,
 ) -> NewPattern:
-    """A pattern of these ops: no credentials, no secrets, no pasted documents, no positions."""
+    """Make a pattern of these ops: without credentials, secrets, pasted documents and positions."""
     kept = [clean for op in ops if (clean := _kept(op, schemas)) is not None]
     names = sorted({op.node_name for op in kept if isinstance(op, AddNode)})
     said = masked(requirement)[:_MAX_REQUIREMENT]
@@ -171,7 +176,7 @@ def make_pattern(
 
 
 def read_ops(raw: Sequence[JsonMapping]) -> tuple[PatchOp, ...]:
-    """Stored ops as ops. Raises ValueError for an invalid one, or one that a pattern must not contain."""
+    """Parse stored ops. Raises ValueError for an invalid one, or one that a pattern must not contain."""
     try:
         ops = tuple(_OP.validate_python(dict(item)) for item in raw)
     except ValidationError as error:
@@ -182,7 +187,7 @@ def read_ops(raw: Sequence[JsonMapping]) -> tuple[PatchOp, ...]:
 
 
 def category_of(names: Iterable[str], schemas: Schemas) -> Category:
-    """The first that fits: answers from documents, tools, conversation, anything else."""
+    """The first matching category: answers from documents, tools, conversation, anything else."""
     found = [(name.casefold(), schemas[name].category if name in schemas else "") for name in names]
     if any(category in ("Vector Stores", "Retrievers") or "retriev" in name for name, category in found):
         return "rag"
@@ -250,7 +255,7 @@ def _kept(op: PatchOp, schemas: Schemas) -> PatchOp | None:
         case AddNode():
             schema = schemas.get(op.node_name)
             params = {name: clean for name, value in op.params.items() if (clean := _form(schema, name, value)) != ""}
-            # What a step does is said of each flow.
+            # The description of a step belongs to one flow.
             return op.model_copy(update={"params": params, "description": None})
         case Connect() | SetOutput() | SetParent() | UnsetParam():
             return op
@@ -259,7 +264,7 @@ def _kept(op: PatchOp, schemas: Schemas) -> PatchOp | None:
 
 
 def _form(schema: NodeSchema | None, name: str, value: Any) -> Any:
-    """The value, '' for what belongs to that flow alone: secrets, files, documents."""
+    """The value; '' if it belongs to that flow alone: secrets, files, documents."""
     if schema is not None:
         kind = next((param.type for param in schema.params if param.name == name), "")
         if kind in ("password", "file") or (schema.category == "Document Loaders" and name == "text"):

@@ -16,7 +16,7 @@ from flowise_dev_agent.patch.model.definitions import PARAM_TYPES
 REFERENCE_FILE: Final = "FLOWISE_NODE_REFERENCE.md"
 TITLE: Final = "# Flowise node reference"
 
-#: What a credential definition holds besides its names, where it does not say otherwise.
+#: Defaults of a credential definition beside its names.
 CREDENTIAL: Final[Mapping[str, Any]] = {"label": "Connect Credential", "name": "credential", "type": "credential"}
 #: Flags of an input: the word in the page, the key, and the value that the word means.
 FLAGS: Final[tuple[tuple[str, str, Any], ...]] = (
@@ -42,7 +42,7 @@ _NOTES = {
 
 
 def render_reference(schemas: Iterable[NodeSchema], meta: SnapshotMeta) -> str:
-    """Markdown by category and name. Depends on the schemas and on where they come from alone."""
+    """Render Markdown by category and name. Depends only on the schemas and their origin."""
     by_category: dict[str, list[dict[str, Any]]] = {}
     for schema in sorted(schemas, key=lambda schema: (schema.category, schema.name)):
         heading = schema.category if _HEADING.fullmatch(schema.category) else "Other"
@@ -129,7 +129,7 @@ def _option(option: Mapping[str, str]) -> str:
 
 
 def _take_label(entry: dict[str, Any]) -> str:
-    """The label in quotes, taken out of the entry; nothing when it cannot be quoted."""
+    """The label in quotes, removed from the entry; '' if it cannot be quoted."""
     label = entry.get("label")
     if isinstance(label, str) and _PLAIN.fullmatch(label):
         return f'"{entry.pop("label")}"'
@@ -168,6 +168,6 @@ def _more(rest: Mapping[str, Any]) -> str:
 
 
 def span(value: Any) -> str:
-    """JSON that fits in a code span."""
+    """JSON text for a code span."""
     text = json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
     return text.replace("`", "\\u0060")

@@ -53,13 +53,13 @@ _KINDS = ("nodes", "templates", "credentials", "workday_mcp", "workday_api")
 
 @dataclass
 class Refresh:
-    """One run: where the files lie, which instance is asked, and whether anything is written."""
+    """One run: the folder of the files, the instance to ask, and whether anything is written."""
 
     root: Path
     instance: str | None = None
     from_server: bool = False
     dry_run: bool = False
-    #: A description of Workday's API to take in.
+    #: An OpenAPI description of Workday to import.
     openapi: Path | None = None
     now: datetime = field(default_factory=lambda: datetime.now(UTC).replace(microsecond=0))
 
@@ -69,7 +69,7 @@ class Refresh:
         return self.root / "schemas"
 
     async def nodes(self) -> str:
-        """The reference page from the snapshot; from a server, the snapshot first."""
+        """Write the reference page from the snapshot; with a server, write the snapshot first."""
         if self.from_server:
             store = await self._with_client(NodeStore.from_server)
             meta = self._meta(store)
@@ -85,7 +85,7 @@ class Refresh:
         return f"{meta.node_count} nodes of Flowise {meta.flowise_version}, fingerprint {meta.sha256[:12]}.{change}"
 
     async def templates(self) -> str:
-        """What the marketplace offers, without its flows and without Flowise's descriptions."""
+        """Write the marketplace's templates, without their flows and without Flowise's descriptions."""
 
         async def read(client: FlowiseClient) -> tuple[str, list[Template]]:
             return await client.version(), [Template.from_raw(raw) for raw in await client.list_templates()]
@@ -104,7 +104,7 @@ class Refresh:
         return f"{len(templates)} templates of Flowise {version}, fingerprint {sha256[:12]}."
 
     async def credentials(self) -> str:
-        """Ids, names, types and times of an instance's credentials, in a file that git ignores."""
+        """Write ids, names, types and times of an instance's credentials to a file that git ignores."""
 
         async def read(client: FlowiseClient) -> tuple[str, CredentialStore]:
             return client.endpoint, CredentialStore.from_rows(await client.list_credentials())
@@ -115,7 +115,7 @@ class Refresh:
         return f"{len(store)} credentials of {endpoint}: ids, names and types, no secrets."
 
     async def workday_mcp(self) -> str:
-        """Check the blueprints and date them; from a server, that each one's tools are there for its flows."""
+        """Check and date the blueprints; with a server, also check that the tools of each are available."""
         problems = checks.check_workday_mcp(self.schemas, meta=False)
         if problems:
             raise ConfigurationError(f"{MCP_FILE}: {'; '.join(problems)}.")
@@ -135,7 +135,7 @@ class Refresh:
         return f"{len(store.ids)} Workday blueprint: {', '.join(store.ids)}. {result}"
 
     async def workday_api(self) -> str:
-        """Take in an OpenAPI description of Workday, or date what is there."""
+        """Import an OpenAPI description of Workday, or date the existing one."""
         file = self.schemas / API_FILE
         store = WorkdayApiStore.from_snapshot(self.schemas) if file.is_file() else WorkdayApiStore()
         if self.openapi is not None:
@@ -187,7 +187,7 @@ class Refresh:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Exit code 0 when all went well, 1 with a sentence on stderr when something did not or a check failed."""
+    """Run the command. Exit code 0 on success, 1 with a sentence on stderr if something failed."""
     options = _parser().parse_args(argv)
     kinds = [kind for kind in _KINDS if getattr(options, kind)]
     if not kinds:

@@ -1,4 +1,4 @@
-"""Decides whether the server's definition of a node type is newer than the known one, with the reasons."""
+"""Decision whether the server's definition of a node type is newer than the known one, with reasons."""
 
 from dataclasses import asdict, dataclass
 from typing import Literal
@@ -13,7 +13,7 @@ RepairAction = Literal[
 
 @dataclass(frozen=True)
 class RepairDecision:
-    """What was done with a response of `GET /nodes/:name` and why. A missing version is None."""
+    """The action taken on a response of `GET /nodes/:name`, and its reason. A missing version is None."""
 
     node_type: str
     action: RepairAction
@@ -25,25 +25,25 @@ class RepairDecision:
     api_hash: str | None = None
 
     def as_dict(self) -> dict[str, str]:
-        """For the database and events: without what does not apply."""
+        """The decision for the database and events, without empty fields."""
         return {key: value for key, value in asdict(self).items() if value is not None}
 
 
 @dataclass(frozen=True)
 class Repair:
-    """The outcome of asking for one type: the schema that holds now, None when the server lacks it too."""
+    """The result of asking for one type: the current schema; None if the server lacks it too."""
 
     schema: NodeSchema | None
     decision: RepairDecision
 
     @property
     def updated(self) -> bool:
-        """Whether the store changed."""
+        """True if the store changed."""
         return self.decision.action.startswith("update_")
 
 
 def decide_repair(local: NodeSchema | None, remote: NodeSchema) -> RepairDecision:
-    """By version when both sides have one, else by hash of the definition without its texts for people."""
+    """Compare by version if both sides have one, else by hash of the definition without its texts for people."""
     name = remote.name
     ours, theirs = version_of(local) if local else None, version_of(remote)
     if local is None:
@@ -78,12 +78,12 @@ def decide_repair(local: NodeSchema | None, remote: NodeSchema) -> RepairDecisio
 
 
 def not_found(name: str) -> Repair:
-    """The server does not know the type either."""
+    """The result for a type that the server does not know either."""
     return Repair(None, RepairDecision(name, "not_found", "the server does not know the type"))
 
 
 def version_of(schema: NodeSchema) -> str | None:
-    """``2``, ``2.0`` and ``" 2 "`` are "2"; zero, blank and absent are None."""
+    """The version as text: ``2``, ``2.0`` and ``" 2 "`` are "2"; zero, blank and absent are None."""
     raw = schema.raw.get("version")
     text = f"{raw:g}" if isinstance(raw, int | float) else str(raw or "").strip()
     try:

@@ -1,4 +1,4 @@
-"""Ranked full text search over small catalogues: SQLite's FTS5, in memory, fed with the words of `vocabulary`."""
+"""Ranked full text search over small catalogues: SQLite's FTS5, in memory, with the words of `vocabulary`."""
 
 import re
 import sqlite3
@@ -14,7 +14,7 @@ from flowise_dev_agent.patch.model.suggest import fold
 _TAG = re.compile(r"<[^>]+>")
 
 _BEGINNING_CHARS = 1_000
-#: Words of a text that are searched for, and as many that they mean: the rarest ones, which tell most.
+#: Maximum number of words of a text, and of synonyms, in a search: the rarest and most significant ones.
 _MOST_WORDS = 40
 _NAME_WEIGHT, _CATEGORY_WEIGHT, _DESCRIPTION_WEIGHT = 10.0, 3.0, 1.0
 _NAMED = 100.0
@@ -22,8 +22,10 @@ _DEPRECATED_FACTOR = 0.4
 
 
 class Query(NamedTuple):
-    """A text to search for. The beginning is read closely; of what follows only words count that the catalogue has,
-    written as there or with a plural s: a requirement of 20 000 characters is searched for in a millisecond or two.
+    """A text to search for.
+
+    Its beginning is split closely. From the rest only words of the catalogue count, as written there or with a plural
+    s: so a text of 20,000 characters takes a millisecond or two.
     """
 
     beginning: str
@@ -31,12 +33,12 @@ class Query(NamedTuple):
 
     @classmethod
     def of(cls, text: str) -> Self:
-        """Any text."""
+        """Make a query of any text."""
         return cls(text[:_BEGINNING_CHARS], tokens(text[_BEGINNING_CHARS:]))
 
 
 class TextIndex:
-    """Documents of several columns, ranked by BM25 with a weight per column. Built once; safe to search in threads."""
+    """Documents of several columns, ranked by BM25 with a weight per column. Built once; thread-safe for searches."""
 
     def __init__(self, weights: Sequence[float], documents: Iterable[Sequence[str]]) -> None:
         columns = ", ".join(f"c{number}" for number in range(len(weights)))
@@ -54,7 +56,7 @@ class TextIndex:
         self._query = f"SELECT rowid - 1, -bm25(documents, {rank}) FROM documents WHERE documents MATCH ?"  # noqa: S608
 
     def scores(self, query: Query) -> dict[int, float]:
-        """Document number -> relevance (above zero) of those that share a word with the text or with what it means."""
+        """Document number -> relevance (above zero) of the documents that share a word or synonym with the text."""
         said = {*words(query.beginning), *(self._known[token] for token in self._known.keys() & query.rest)}
         found: dict[int, float] = {}
         for terms, weight in ((said, 1.0), (expand(said), SYNONYM_WEIGHT)):
@@ -64,13 +66,13 @@ class TextIndex:
         return found
 
     def _rarest(self, terms: set[str]) -> list[str]:
-        """Words that no document has come last: at most their stem is in one."""
+        """The rarest words. Words without a document come last: at most their stem has one."""
         counts = self._documents_with
         return sorted(terms, key=lambda term: (counts[term] == 0, counts[term], term))[:_MOST_WORDS]
 
 
 class NodeIndex:
-    """Finds node types by what people say."""
+    """Search of node types in everyday words."""
 
     def __init__(self, schemas: Iterable[NodeSchema]) -> None:
         self._schemas = sorted(schemas, key=lambda schema: schema.name)
@@ -101,7 +103,7 @@ class NodeIndex:
         category: str | None = None,
         accepting: Iterable[str] | None = None,
     ) -> list[NodeSchema]:
-        """Best first, at most ``limit``, of those that pass the filters; an empty text finds all of them, by name."""
+        """The best types that pass the filters, at most ``limit``; for an empty text all of them, by name."""
         fits = _filter(kind, category, accepting)
         if not text.strip():
             return [schema for schema in self._schemas if fits(schema)][:limit]
@@ -120,12 +122,12 @@ class NodeIndex:
 
 
 def runs_in(schema: NodeSchema, kind: str) -> bool:
-    """True when nodes of this type work in flows of type CHATFLOW, AGENTFLOW or MULTIAGENT."""
+    """True if nodes of this type work in flows of type CHATFLOW, AGENTFLOW or MULTIAGENT."""
     return KIND_OF_CATEGORY.get(schema.category, "CHATFLOW") == kind
 
 
 def gives(schema: NodeSchema, anchor_types: Iterable[str]) -> bool:
-    """True when an output of the type fits an anchor that takes these classes."""
+    """True if an output of the type fits an anchor that takes these classes."""
     wanted = set(anchor_types)
     return any(wanted & set(output.base_classes) for output in schema.outputs)
 

@@ -1,4 +1,4 @@
-"""The committed snapshots: where they lie, what of a node type they hold, their one text form, reading and writing."""
+"""The committed snapshots: location, contents of a node type, canonical text form, reading and writing."""
 
 import hashlib
 import json
@@ -15,19 +15,20 @@ from flowise_dev_agent.patch import NodeSchema, NodeType
 SNAPSHOT_FILE = "flowise_nodes.snapshot.json"
 META_FILE = "flowise_nodes.meta.json"
 
-#: Flowise's texts for people. They take no part in a flow, belong to Flowise, and stay out of committed files; per
+#: Flowise's texts for people. They have no effect on a flow, belong to Flowise, and stay out of committed files. The
+#: database keeps them per instance, where they help the search.
 #: instance they are kept in the database, where they help the search.
 PROSE_KEYS: Final = frozenset(
     {"description", "placeholder", "hint", "warning", "codeExample", "deprecateMessage", "documentation"}
 )
-#: Values, not definitions: a parameter may well be called "description".
+#: Keys whose content is data: a parameter may well be called "description".
 _DATA_KEYS: Final = frozenset({"default", "show", "hide"})
 
 
 class SnapshotMeta(BaseModel):
-    """What the snapshot was taken from. ``sha256`` is that of the snapshot file and the fingerprint of its schemas.
+    """Origin of the snapshot. ``sha256`` is the hash of the snapshot file and the fingerprint of its schemas.
 
-    The ETag of the server's answer is not in it: it covers absolute paths of that server. It is kept per instance.
+    The ETag of the server's answer is stored per instance instead, since it covers absolute paths of that server.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -40,7 +41,7 @@ class SnapshotMeta(BaseModel):
 
 
 def schemas_dir() -> Path:
-    """`schemas/` at the top of a checkout, or the copy inside an installed package."""
+    """The folder `schemas/` at the top of a checkout, or its copy inside an installed package."""
     here = Path(__file__).resolve()
     for folder in (here.parent / "snapshots", here.parents[2] / "schemas"):
         if (folder / SNAPSHOT_FILE).is_file():
@@ -66,12 +67,12 @@ def text_of(raw: object) -> str:
 
 
 def full_text(schemas: Iterable[NodeSchema]) -> str:
-    """One node a line, sorted by name, as the server describes it: for the database."""
+    """One node per line, sorted by name, as the server describes it: for the database."""
     return lines_text(schema.raw for schema in sorted(schemas, key=lambda schema: schema.name))
 
 
 def canonical_text(schemas: Iterable[NodeSchema]) -> str:
-    """The same without texts for people: the same catalogue gives the same text on every host."""
+    """One node per line without texts for people: the same catalogue gives the same text on every host."""
     return lines_text(slim(schema.raw) for schema in sorted(schemas, key=lambda schema: schema.name))
 
 
@@ -91,29 +92,29 @@ def fingerprint(schemas: Iterable[NodeSchema]) -> str:
 
 
 def node_hash(schema: NodeSchema) -> str:
-    """Hex SHA-256 of one type, with or without texts for people."""
+    """Hex SHA-256 of one type, which does not depend on texts for people."""
     return sha256_of(text_of(slim(schema.raw)))
 
 
 def read_snapshot(folder: Path | None = None) -> tuple[dict[str, NodeSchema], SnapshotMeta]:
-    """Schemas by name and where they come from; raises ConfigurationError when the files are missing."""
+    """Read schemas by name and their origin; raises ConfigurationError if the files are missing."""
     folder = folder or schemas_dir()
     return by_name(json.loads((folder / SNAPSHOT_FILE).read_bytes())), read_meta(folder)
 
 
 def read_meta(folder: Path | None = None) -> SnapshotMeta:
-    """Where the snapshot comes from, without reading it."""
+    """Read the origin of the snapshot without the snapshot."""
     return SnapshotMeta.model_validate_json(((folder or schemas_dir()) / META_FILE).read_bytes())
 
 
 def write_snapshot(schemas: Mapping[str, NodeSchema], meta: SnapshotMeta, folder: Path) -> None:
-    """Write both files; the text depends on the schemas alone."""
+    """Write both files; the text depends only on the schemas."""
     write_text(folder / SNAPSHOT_FILE, canonical_text(schemas.values()))
     write_text(folder / META_FILE, meta.model_dump_json(indent=2) + "\n")
 
 
 def write_text(path: Path, text: str) -> None:
-    """UTF-8 with line feeds on every system; the folder is made if need be."""
+    """Write UTF-8 with line feeds on every system; creates the folder if necessary."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, encoding="utf-8", newline="\n")
 

@@ -29,24 +29,23 @@ TEMPLATES_META_FILE: Final = "flowise_templates.meta.json"
 
 _log = logging.getLogger(__name__)
 
-#: Of name, uses, categories and description, node types.
+#: Search weights of name, uses, categories and description, node types.
 _WEIGHTS = (6.0, 4.0, 1.5, 1.0)
 _DESCRIPTION_CHARS = 120
-#: From this relevance on, and this share of the best one's, a flow counts as like a description.
+#: Least relevance, and least share of the best one's, of a flow that is similar to a description.
 _RELEVANT, _NEAR_THE_BEST = 5.0, 0.3
-#: From this share of common node types on, a flow counts as like a plan.
+#: Least share of common node types of a flow that is similar to a plan.
 _ALIKE = 0.5
-#: Of one template in a prompt.
+#: Maximum length of one template in a prompt.
 _PROMPT_CHARS = 600
-#: What is not part of a tool itself: its place in the marketplace, and an id that changes with every call.
+#: Keys that are not part of a tool itself: its place in the marketplace, and an id that changes with every call.
 _LISTING_KEYS = frozenset({"id", "templateName", "type", "categories", "usecases", "framework", "badge", "description"})
 
 
 class Template(BaseModel):
-    """One entry. ``nodes`` are the types that it is made of, ``graph`` says how they are connected (see
-    `patch.summary.outline`), ``sha256`` is that of its content.
+    """One template. ``nodes`` are its node types, ``graph`` its connections, ``sha256`` the hash of its content.
 
-    The description is Flowise's own text, at most 120 characters of it; committed entries have none.
+    The description is Flowise's own text, cut to 120 characters; committed entries have none.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
@@ -63,7 +62,7 @@ class Template(BaseModel):
 
     @classmethod
     def from_raw(cls, raw: TemplateRow) -> "Template":
-        """From an entry of `GET /marketplaces/templates`."""
+        """Convert an entry of `GET /marketplaces/templates`."""
         return cls(
             name=str(raw["templateName"]),
             type=str(raw["type"]),
@@ -83,12 +82,12 @@ class Template(BaseModel):
         return line if len(line) <= _PROMPT_CHARS else f"{line[: _PROMPT_CHARS - 1]}…"
 
     def slim(self) -> JsonObject:
-        """As it is committed."""
+        """The committed form."""
         return self.model_dump(mode="json", by_alias=True, exclude={"description"})
 
 
 class TemplatesMeta(BaseModel):
-    """What the template snapshot was taken from; ``sha256`` is that of the file."""
+    """Origin of the template snapshot; ``sha256`` is the hash of the file."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -100,14 +99,14 @@ class TemplatesMeta(BaseModel):
 
 
 class TemplateStore:
-    """The templates of one server at one time."""
+    """The templates of one server at one point in time."""
 
     def __init__(self, templates: Iterable[Template]) -> None:
         self._templates = tuple(sorted(templates, key=lambda one: (one.type, one.name)))
 
     @classmethod
     def from_snapshot(cls, folder: Path | None = None) -> "TemplateStore":
-        """The committed ones."""
+        """Read the committed templates."""
         raw = json.loads(((folder or schemas_dir()) / TEMPLATES_FILE).read_bytes())
         return cls(Template.model_validate(entry) for entry in raw)
 
@@ -115,18 +114,18 @@ class TemplateStore:
         return len(self._templates)
 
     def all(self) -> tuple[Template, ...]:
-        """By type and name."""
+        """All templates by type and name."""
         return self._templates
 
     def find(self, text: str, limit: int = 3, *, type_: str | None = None) -> list[Template]:
-        """Those that fit a description, best first, for a prompt; ``type_`` is Chatflow, AgentflowV2 or Tool."""
+        """Templates for a prompt that match a description, best first; ``type_`` is Chatflow, AgentflowV2 or Tool."""
         scores = self._index.scores(Query.of(text))
         fitting = [number for number in scores if type_ is None or self._templates[number].type == type_]
         fitting.sort(key=lambda number: (-scores[number], number))
         return [self._templates[number] for number in fitting[:limit]]
 
     def find_flows(self, text: str, schemas: Schemas, limit: int = 3) -> list[Template]:
-        """Flows that fit a description well and can be built today, best first."""
+        """Flows that match a description well and can be built with these schemas, best first."""
         scores = self._index.scores(Query.of(text))
         best = max(scores.values(), default=0.0)
         enough = max(_RELEVANT, best * _NEAR_THE_BEST)
@@ -134,8 +133,10 @@ class TemplateStore:
         return list(islice(_buildable((self._templates[number] for number in close), schemas), limit))
 
     def made_of(self, node_types: Iterable[str], schemas: Schemas, limit: int = 2) -> list[Template]:
-        """Flows that consist of much the same node types (at least half of all that either has) and can be built
-        today, best first."""
+        """Flows with similar node types that can be built with these schemas, best first.
+
+        At least half of all node types of either must be common.
+        """
         wanted = set(node_types)
         alike = {
             number: len(wanted & set(one.nodes) - NOTE_NAMES) / len(wanted | set(one.nodes) - NOTE_NAMES)
@@ -146,7 +147,7 @@ class TemplateStore:
         return list(islice(_buildable((self._templates[number] for number in close), schemas), limit))
 
     def get(self, name: str, type_: str | None = None) -> Template:
-        """By name, ignoring case and separators; the InvalidInputError for an unknown one names close ones."""
+        """Find a template by name, ignoring case and separators. Raises InvalidInputError with close names."""
         for template in self._templates:
             if fold(template.name) == fold(name) and type_ in (None, template.type):
                 return template
@@ -172,7 +173,7 @@ class TemplateStore:
 
 
 class TemplateKnowledge:
-    """The templates of each instance. Listing never asks a server; a content that is not cached does, for all at once.
+    """The templates of each instance. Listing never asks a server; reading a content that is not cached reads all.
 
     Templates older than ``ttl_secs`` are stale: a list stays in use, with a line in the debug log (DD-063), and the
     next content is read from the server again.
@@ -182,11 +183,11 @@ class TemplateKnowledge:
         self._ttl = ttl_secs
         self._cache = cache
         self._locks: dict[str, asyncio.Lock] = {}
-        #: By instance and endpoint: when it was read, and the store.
+        #: By instance and endpoint: the time of the read, and the store.
         self._stores: dict[tuple[str, str], tuple[datetime, TemplateStore]] = {}
 
     async def store(self, instance_id: str, endpoint: str) -> TemplateStore:
-        """What the instance was last seen to offer, else what is committed."""
+        """The templates last read from the instance, else the committed ones."""
         read = await self._cache.read_at(instance_id, endpoint)
         if read is None:
             store, age_secs = self._committed, (datetime.now(UTC) - self._committed_at).total_seconds()
@@ -194,7 +195,7 @@ class TemplateKnowledge:
             read_at, age_secs = read
             known = self._stores.get((instance_id, endpoint))
             if known is None or known[0] != read_at:
-                # Checking the entries and indexing their words takes longer than all else that is done with them.
+                # Parsing the entries and indexing their words takes longer than all other work on them.
                 entries, _ = await self._cache.listed(instance_id, endpoint) or ([], 0.0)
                 known = read_at, TemplateStore(Template.model_validate(entry) for entry in entries)
                 self._stores[instance_id, endpoint] = known
@@ -204,7 +205,7 @@ class TemplateKnowledge:
         return store
 
     async def refresh(self, instance_id: str, client: FlowiseClient) -> TemplateStore:
-        """Read the marketplace (1.7 MB) and keep it; raises FlowiseError."""
+        """Read the marketplace (1.7 MB) and store it; raises FlowiseError."""
         raw = await client.list_templates()
         templates = [Template.from_raw(entry) for entry in raw]
         contents = {template.sha256: content_of(entry) for template, entry in zip(templates, raw, strict=True)}
@@ -213,9 +214,10 @@ class TemplateKnowledge:
         return TemplateStore(templates)
 
     async def content(self, instance_id: str, client: FlowiseClient, name: str, type_: str | None = None) -> str:
-        """The template's `flowData`, byte for byte; of a tool its definition as JSON.
+        """The template's `flowData`, byte for byte; for a tool its definition as JSON.
 
-        Raises InvalidInputError when the server has no such template, FlowiseError when it has to be asked and cannot.
+        Raises InvalidInputError if the server has no such template, FlowiseError if the server is needed and cannot be
+        asked.
         """
         async with self._locks.setdefault(instance_id, asyncio.Lock()):
             listed = await self._cache.listed(instance_id, client.endpoint)
@@ -241,18 +243,18 @@ class TemplateKnowledge:
 
 
 def _buildable(templates: Iterable[Template], schemas: Schemas) -> Iterator[Template]:
-    """Flows of which no node type is gone or deprecated."""
+    """Flows without removed or deprecated node types."""
     current = {name for name, schema in schemas.items() if not schema.deprecated}
     return (one for one in templates if one.graph and current.issuperset(one.nodes))
 
 
 def snapshot_text(templates: Sequence[Template]) -> str:
-    """The committed form: one entry a line, by type and name."""
+    """The committed form: one entry per line, by type and name."""
     return lines_text(one.slim() for one in TemplateStore(templates).all())
 
 
 def content_of(raw: TemplateRow) -> str:
-    """What a template is made of: the text of its flow, or a tool's definition."""
+    """The content of a template: the text of its flow, or a tool's definition."""
     flow = raw.get("flowData")
     if isinstance(flow, str):
         return flow

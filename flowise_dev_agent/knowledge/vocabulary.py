@@ -1,4 +1,4 @@
-"""The words of a search: how a text is split, stop words, and synonyms for Flowise's terms."""
+"""Words of a search: splitting of texts, stop words, and synonyms for Flowise's terms."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -19,10 +19,10 @@ _STOP_WORDS = frozenset(
     )
 )
 
-#: What a word found by way of a synonym weighs, against one that was said.
+#: Weight of a word found through a synonym, against 1 for a word of the text.
 SYNONYM_WEIGHT: Final = 0.85
 
-#: What people say, and the words of the catalogue for it. Keys of two words match when both occur.
+#: Everyday words -> words of the catalogue. Keys of two words match if both occur.
 SYNONYMS: Final[Mapping[str, str]] = {
     "gpt": "openai chat",
     "chatgpt": "openai chat",
@@ -96,18 +96,18 @@ def words(text: str) -> list[str]:
 
 
 def expand(said: set[str]) -> set[str]:
-    """The catalogue's words for what was said, without those that were said themselves."""
+    """Synonyms of the words in the catalogue, without the words themselves."""
     meant = {word for parts, words_ in _EXPANSIONS if parts <= said for word in words_}
     return meant - said
 
 
 def tokens(text: str) -> frozenset[str]:
-    """The runs of letters and digits, in lower case: much faster than `words` on long texts."""
+    """Runs of letters and digits in lower case: much faster than `words` on long texts."""
     return frozenset(text.encode("ascii", "replace").translate(_LOWERED).decode().split())
 
 
 def known_forms(vocabulary: Iterable[str]) -> dict[str, str]:
-    """Tokens that mean something to a search, with their words: those of the vocabulary and those with synonyms."""
+    """Tokens with a meaning for a search -> their words: from the vocabulary and from the synonyms."""
     known = {*vocabulary, *(part for parts, _ in _EXPANSIONS for part in parts)}
     return {f"{word}s": word for word in known} | {word: word for word in known}
 

@@ -25,7 +25,7 @@ _VARIABLE: Final = "$vars."
 
 
 class McpConfig(BaseModel):
-    """What goes into the node. ``mcpServerConfig`` is JSON as a text, which is how Flowise stores and reads it."""
+    """Inputs of the node. ``mcpServerConfig`` is JSON as text, as Flowise stores and reads it."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -42,20 +42,20 @@ class McpConfig(BaseModel):
 
     @property
     def server_url(self) -> str:
-        """Where the MCP server is; may hold a Flowise variable."""
+        """Address of the MCP server; may contain a Flowise variable."""
         return str(json.loads(self.mcpServerConfig)["url"])
 
     @property
     def variables(self) -> list[str]:
-        """Names of the Flowise variables that the config is filled in from."""
+        """Names of the Flowise variables in the config."""
         return [name.removeprefix(_VARIABLE) for name in variables(self.mcpServerConfig) if name.startswith(_VARIABLE)]
 
 
 class WorkdayBlueprint(BaseModel):
     """One way to reach Workday from a chatflow.
 
-    ``selectedTool`` is the node type that talks MCP; ``auth_var`` is the variable of Flowise that holds the token.
-    ``credential_type`` is what a Workday node of Flowise would ask for; 3.1.4 has neither, and nothing is bound.
+    ``selectedTool`` is the MCP node type; ``auth_var`` is the Flowise variable with the token. ``credential_type`` is
+    the type that a Workday node of Flowise would need; 3.1.4 has neither, and nothing is bound.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -67,12 +67,12 @@ class WorkdayBlueprint(BaseModel):
     auth_var: str
     credential_type: str
     chatflow_only: bool
-    #: What passes from Workday into the flow, and what of it is about a person.
+    #: Data that passes from Workday into the flow, and the personal part of it.
     data_fields: tuple[str, ...] = ()
     pii_fields: tuple[str, ...] = ()
 
     def ops(self, agent_id: str) -> list[PatchOp]:
-        """The MCP node with its server and the tools to use, connected to the ``tools`` of an agent of the flow."""
+        """Ops that add the MCP node with its server and tools, and connect it to the ``tools`` of an agent."""
         node = AddNode(
             node_name=self.selectedTool,
             node_id=f"{self.blueprint_id}_mcp",
@@ -83,14 +83,14 @@ class WorkdayBlueprint(BaseModel):
 
 
 class WorkdayMcpStore:
-    """The blueprints by id."""
+    """MCP blueprints by id."""
 
     def __init__(self, blueprints: dict[str, WorkdayBlueprint]) -> None:
         self._blueprints = blueprints
 
     @classmethod
     def from_snapshot(cls, folder: Path | None = None) -> "WorkdayMcpStore":
-        """Those of the data file."""
+        """Read the blueprints of the data file."""
         entries = json.loads(((folder or schemas_dir()) / MCP_FILE).read_bytes())
         blueprints = [WorkdayBlueprint.model_validate(entry) for entry in entries]
         return cls({one.blueprint_id: one for one in blueprints})
@@ -101,7 +101,7 @@ class WorkdayMcpStore:
         return tuple(self._blueprints)
 
     def get(self, blueprint_id: str = DEFAULT_BLUEPRINT) -> WorkdayBlueprint:
-        """Raises InvalidInputError, which names the known ones."""
+        """The blueprint with this id. Raises InvalidInputError with the known ids."""
         if blueprint_id not in self._blueprints:
             raise InvalidInputError(
                 f"There is no Workday blueprint called {blueprint_id[:64]!r}.", hint=f"Known: {', '.join(self.ids)}."
@@ -110,30 +110,30 @@ class WorkdayMcpStore:
 
 
 class WorkdayApiStore:
-    """What refreshes of Workday's own OpenAPI descriptions brought; empty until one did."""
+    """APIs from imported OpenAPI descriptions of Workday; empty until one is imported."""
 
     def __init__(self, apis: Sequence[ApiDescription] = ()) -> None:
         self.apis = tuple(apis)
 
     @classmethod
     def from_snapshot(cls, folder: Path | None = None) -> "WorkdayApiStore":
-        """The APIs of the data file."""
+        """Read the APIs of the data file."""
         entries = json.loads(((folder or schemas_dir()) / API_FILE).read_bytes())
         return cls([ApiDescription.model_validate(entry) for entry in entries])
 
     def with_api(self, api: ApiDescription) -> "WorkdayApiStore":
-        """The same with this API in place of an older description of it."""
+        """A store with this API, replacing an older description of it."""
         return WorkdayApiStore([*(one for one in self.apis if one.title != api.title), api])
 
     def write(self, folder: Path) -> None:
-        """The data file, one API a line."""
+        """Write the data file, one API per line."""
         write_text(
             folder / API_FILE, lines_text(api.model_dump(mode="json") for api in self.apis) if self.apis else "[]\n"
         )
 
 
 class WorkdayKnowledgeProvider:
-    """Everything that is known of Workday without asking it."""
+    """Knowledge of Workday that is available offline."""
 
     def __init__(self, mcp: WorkdayMcpStore, api: WorkdayApiStore) -> None:
         self.mcp = mcp
@@ -141,15 +141,15 @@ class WorkdayKnowledgeProvider:
 
     @classmethod
     def from_snapshot(cls, folder: Path | None = None) -> "WorkdayKnowledgeProvider":
-        """Both data files."""
+        """Read both data files."""
         return cls(WorkdayMcpStore.from_snapshot(folder), WorkdayApiStore.from_snapshot(folder))
 
 
 async def check_tools(blueprint: WorkdayBlueprint, client: FlowiseClient) -> list[str]:
-    """Names of all tools that the blueprint's MCP server offers, as Flowise itself lists them for the node.
+    """List all tools of the blueprint's MCP server, as Flowise shows them for the node.
 
-    Raises ConfigurationError when Flowise cannot reach the server, or the server lacks one of ``mcpActions``: a flow
-    would run without that tool and say nothing. Raises FlowiseError when Flowise cannot be asked.
+    Raises ConfigurationError if Flowise cannot reach the server, or the server lacks one of ``mcpActions``: a flow
+    would run without that tool and report nothing. Raises FlowiseError if Flowise cannot be asked.
     """
     config = blueprint.selectedToolConfig
     rows = await client.node_options(
@@ -182,12 +182,12 @@ class WorkdayMeta(BaseModel):
 
 
 def meta_file(file: str) -> str:
-    """``workday_api.snapshot.json`` -> ``workday_api.meta.json``."""
+    """The meta file of a data file: ``workday_api.snapshot.json`` -> ``workday_api.meta.json``."""
     return file.replace(".snapshot.", ".meta.")
 
 
 def write_meta(folder: Path, file: str, status: Literal["ok", "stub"], count: int, at: datetime) -> None:
-    """Describe a file as it is; one that is described already keeps its date."""
+    """Write the meta file of a data file; an unchanged one keeps its date."""
     sha256 = sha256_of((folder / file).read_text(encoding="utf-8"))
     path = folder / meta_file(file)
     meta = WorkdayMeta(status=status, count=count, sha256=sha256, generated_at=at)
