@@ -1,1 +1,1 @@
-"""Approval: what an approved plan covers, and what binds ops and edits to it."""
+"""Approval: the scope of an approved plan, and the checks that keep ops and manual edits inside it."""

@@ -1,4 +1,4 @@
-"""What holds ops to the approved plan: nothing outside of it is written, and nothing of it is left out.
+"""Bind ops to the approved plan: nothing outside the plan is written, and nothing in the plan is left out.
 
 The approval is a set of nodes, hosts, credential types, code and tools (`Capability`, made by code from the plan). A
 flow's text, a tool's text or a pattern can make a model write other ops; they come back as findings.
@@ -55,19 +55,19 @@ from flowise_dev_agent.schemas.plan import (
 )
 
 _TOOLS: Final = frozenset({"Tools", "Tools (MCP)"})
-#: Values that people name in words and that code compares.
+#: Characters of a value in a finding.
 _SHOWN: Final = 80
 
 
 def capability_of(plan: PlanContract, said: Iterable[str], schemas: Schemas) -> Capability:
-    """What the approval of `plan` covers. Hosts in `said`, the person's own words, are theirs to give."""
+    """Capability that the approval of `plan` grants. Hosts in `said` (the user's own messages) are allowed too."""
     nodes: dict[str, NodeCapability] = {}
     for node in plan.nodes:
         named = [value.param for value in plan.values if value.node_id == node.node_id]
         nodes[node.node_id] = NodeCapability(
             node_name=node.node_name,
             action="change" if node.existing else "add",
-            # What a new flow holds already comes from a pattern or from this session, never from a person.
+            # Nodes that a new flow already has come from a pattern or this session, never from a person.
             params=[*named, "settings"] if node.existing and plan.operation != "create" else "all",
         )
     for value in plan.values:
@@ -89,7 +89,7 @@ def capability_of(plan: PlanContract, said: Iterable[str], schemas: Schemas) -> 
         ),
         credentials=[
             *(CredentialBinding(node_id="*", type=type_) for type_ in plan.credential_requirements),
-            # A new node may have a credential that its type takes but does not need, for an address of its own.
+            # A new node may have an optional credential of its type, for its own address.
             *(
                 CredentialBinding(node_id=node.node_id, type=type_)
                 for node in plan.nodes
@@ -108,7 +108,7 @@ def capability_of(plan: PlanContract, said: Iterable[str], schemas: Schemas) -> 
 
 
 def _filled(plan: PlanContract, planned: Mapping[str, NodeSchema | None]) -> list[str]:
-    """The vector stores of the plan that new or changed documents are written to."""
+    """Ids of the plan's vector stores that receive new or changed documents."""
     changed = {node.node_id for node in plan.nodes if not node.existing} | {value.node_id for value in plan.values}
     loads = any(one and one.category == "Document Loaders" for id_, one in planned.items() if id_ in changed)
     return [
@@ -117,8 +117,7 @@ def _filled(plan: PlanContract, planned: Mapping[str, NodeSchema | None]) -> lis
 
 
 def with_agreed(capability: Capability, agreed: Capability | None) -> Capability:
-    """The capability with what an earlier approval settled: hosts stay the person's although a revision need not name
-    them again, and every field of a node that the session added."""
+    """Add to `capability` the hosts of an earlier approval, and all fields of the nodes that the session added."""
     if agreed is None:
         return capability
     added = {id_ for id_, node in agreed.nodes.items() if node.params == "all"}
@@ -130,8 +129,9 @@ def with_agreed(capability: Capability, agreed: Capability | None) -> Capability
 
 
 def amended(plan: PlanContract, answer: AmendAnswer, more_credentials: Iterable[str], schemas: Schemas) -> PlanContract:
-    """The plan with what the op writer says that it lacks and without the new nodes that it takes back, still without
-    a capability of its own."""
+    """Apply an amendment of the op writer to the plan: add what it lacks, drop the new nodes that it gives up. The
+    capability is not updated.
+    """
     dropped = plan.new_nodes & {*answer.removals}
     if dropped:
         plan = _without_nodes(plan, dropped, answer.reason, schemas)
@@ -149,7 +149,7 @@ def amended(plan: PlanContract, answer: AmendAnswer, more_credentials: Iterable[
 
 
 def _without_nodes(plan: PlanContract, dropped: Collection[str], reason: str, schemas: Schemas) -> PlanContract:
-    """The plan without these nodes, and without what only they needed or did."""
+    """Remove nodes from the plan, with the values, credentials and parts that only they needed."""
     nodes = [node for node in plan.nodes if node.node_id not in dropped]
     values = [value for value in plan.values if value.node_id not in dropped]
     gone = _taken_by([node for node in plan.nodes if node not in nodes], plan.values, schemas)
@@ -192,7 +192,7 @@ def _without_nodes(plan: PlanContract, dropped: Collection[str], reason: str, sc
 
 
 def _taken_by(nodes: Sequence[PlannedNode], values: Iterable[PlannedValue], schemas: Schemas) -> set[str]:
-    """The credential types that the nodes take, and the models and tools that their values put into them."""
+    """Credential types of the nodes, and of the models and tools named in their values."""
     ids = {node.node_id for node in nodes}
     names = {node.node_name for node in nodes}
     names |= {text for value in values if value.node_id in ids for text in _words(value.value)}
@@ -200,7 +200,7 @@ def _taken_by(nodes: Sequence[PlannedNode], values: Iterable[PlannedValue], sche
 
 
 def _words(value: JsonValue) -> Iterator[str]:
-    """The texts in a value."""
+    """Yield every string in a JSON value."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, list | dict):
@@ -209,7 +209,7 @@ def _words(value: JsonValue) -> Iterator[str]:
 
 
 def beyond_approval(capability: Capability, agreed: Capability) -> Capability | None:
-    """What `capability` has and `agreed` does not cover; None when it is contained."""
+    """Part of `capability` that `agreed` does not cover; None if all of it is covered."""
     beyond = Capability(
         nodes={id_: node for id_, node in capability.nodes.items() if not _covers(agreed.nodes.get(id_), node)},
         hosts=[host for host in capability.hosts if host not in agreed.hosts],
@@ -234,7 +234,7 @@ def _covers(agreed: NodeCapability | None, wanted: NodeCapability) -> bool:
 def outside_plan(
     ops: Sequence[PatchOp], plan: PlanContract, capability: Capability, schemas: Schemas, base: GraphIR
 ) -> list[Finding]:
-    """Ops that the approved plan does not cover."""
+    """Findings for ops that the approved plan does not cover."""
     return [
         Finding(
             code="OUTSIDE_PLAN",
@@ -251,7 +251,7 @@ def outside_plan(
 
 
 def not_met(plan: PlanContract, before: GraphIR, after: GraphIR) -> list[Finding]:
-    """What the approved plan promises and the compiled flow does not hold."""
+    """Findings for promises of the approved plan that the compiled flow does not keep."""
     nodes, existed = {node.id: node for node in after.nodes}, {node.id: node for node in before.nodes}
     problems: list[tuple[str, str, str]] = [
         (node.node_id, f"the plan adds {node.node_name} as '{node.node_id}', and it is not in the flow", "Add it.")
@@ -289,7 +289,7 @@ def _touched(op: PatchOp) -> tuple[str, ...]:
 def _beyond(op: PatchOp, plan: PlanContract, capability: Capability, schemas: Schemas, base: GraphIR) -> Iterator[str]:
     ids = _touched(op)
     if isinstance(op, ReplaceNode):
-        # REMOVAL_NOT_PLANNED covers the node that goes; what comes must be a planned type.
+        # REMOVAL_NOT_PLANNED covers the removed node; the new node must be of a planned type.
         if op.node_name.casefold() not in {node.node_name.casefold() for node in plan.nodes}:
             yield f"it does not name {op.node_name}, which would replace '{op.node_id}'"
         ids = (op.new_node_id or op.node_id,)
@@ -326,7 +326,7 @@ def _beyond(op: PatchOp, plan: PlanContract, capability: Capability, schemas: Sc
 def _not_named(
     node_id: str, values: Mapping[str, JsonValue], plan: PlanContract, capability: Capability
 ) -> Iterator[str]:
-    """Fields of an existing node that the plan does not name."""
+    """Problems with fields of an existing node that the plan does not name."""
     node = capability.nodes.get(node_id)
     if node is None or node.action != "change" or node.params == "all":
         return
@@ -342,12 +342,12 @@ def _named(plan: PlanContract, node_id: str) -> set[str]:
 
 
 def _is_named(path: str, named: Iterable[str]) -> bool:
-    """Whether the plan names the field, or a part or the whole of it."""
+    """True if the plan names this field or one that contains it."""
     return any(path == one or path.startswith((f"{one}.", f"{one}[")) for one in named)
 
 
 def _runs_code(plan: PlanContract, node: NodeCapability, node_id: str, schema: NodeSchema) -> bool:
-    """A new node of a type with code, or an existing one whose code the plan names."""
+    """True for a new node of a type that runs code, or an existing node whose code field the plan names."""
     if node.action != "change":
         return holds_code(schema)
     return any(is_code(schema, path) for path in _named(plan, node_id))
@@ -360,7 +360,7 @@ def _reaching_out(
     plan: PlanContract,
     capability: Capability,
 ) -> Iterator[str]:
-    """Addresses, code and tools: what approved nodes may still not do unless the plan names it."""
+    """Problems with hosts, code, tools and flows in node values that the plan does not allow."""
     named = _named(plan, node_id)
     defaults = {entry["name"]: entry.get("default") for entry in schema.input_definitions} if schema else {}
     tools = {one.name for one in capability.tools}
@@ -392,7 +392,7 @@ def _schema_of(node_id: str, plan: PlanContract, schemas: Schemas, base: GraphIR
 
 
 def _newcomer(node_name: str, after: GraphIR, existed: Mapping[str, FlowNode]) -> FlowNode | None:
-    """A node of this type that came in under another id: a replacement keeps the id of what it replaces."""
+    """First node of this type that the ops added or put in place of another type."""
     return next(
         (
             node
@@ -404,7 +404,7 @@ def _newcomer(node_name: str, after: GraphIR, existed: Mapping[str, FlowNode]) -
 
 
 def _settings(node: FlowNode) -> dict[str, Any]:
-    """The inputs without connections: a kept node may get another neighbour."""
+    """Inputs without connections: the neighbours of a kept node may change."""
     return {name: value for name, value in node.inputs.items() if ".data.instance}}" not in str(value)}
 
 
@@ -419,11 +419,11 @@ def _unmet_value(value: PlannedValue, node: FlowNode, former: FlowNode | None) -
         if str(wanted).strip() not in str(stored):
             return f"{what} does not have the text that the plan adds"
         old = value_at(former.inputs, steps) if former else None
-        # It may stand above the rows that are filled in at the end.
+        # The value may be a parent of rows that are filled in last.
         kept = all(part.strip() in str(stored) for part in parted(str(old or "")))
         return None if kept else f"{what} loses the text that was there"
     if node.name == v2.LOOP and value.param == v2.LOOP_TARGET:
-        # Code writes the title behind the id.
+        # Code appends the title to the id.
         same = v2.loop_target_id(str(stored)) == v2.loop_target_id(str(wanted))
     else:
         same = held(stored, with_bound(wanted, stored))

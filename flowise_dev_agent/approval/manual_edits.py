@@ -1,5 +1,6 @@
-"""A person's own hand: fields and nodes that they change themselves, at the plan or at the result. No model is asked;
-what they do is checked and compiled like any op, and widens what was agreed to by exactly itself."""
+"""Manual edits: fields and nodes that a person changes at the plan or at the result. No model is asked; the edits are
+checked and compiled like any op, and widen the approval by exactly themselves.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -27,12 +28,12 @@ from flowise_dev_agent.planning.preview import planned_flow
 from flowise_dev_agent.schemas.answers import PlanEdits
 from flowise_dev_agent.schemas.plan import AmendAnswer, PlanContract, PlannedNode, PlannedValue
 
-#: Asked for before the write.
+#: Finding codes of credentials, which are asked for before the write.
 _LATER = frozenset({"CREDENTIAL_UNBOUND", "NESTED_CREDENTIAL_UNBOUND"})
 
 
 def ops_of(answer: Mapping[str, Any]) -> list[PatchOp]:
-    """What a checked answer changes by hand."""
+    """Convert the manual edits in a checked answer to ops."""
     if edits := answer.get("edits"):
         given = PlanEdits.model_validate(edits)
         return [
@@ -44,7 +45,7 @@ def ops_of(answer: Mapping[str, Any]) -> list[PatchOp]:
 
 
 def with_ops(plan: PlanContract, ops: Sequence[PatchOp], said: Iterable[str], schemas: Schemas) -> PlanContract:
-    """The plan with what the ops change, so that the flow is held to the person's last word. `said` are their words."""
+    """Merge manual ops into the plan, so that the flow is checked against them. `said` are the person's messages."""
     set_ = [op for op in ops if isinstance(op, SetParam)]
     fields = [(op.node_id, op.param_name) for op in ops if isinstance(op, SetParam | UnsetParam)]
     nodes = [
@@ -82,8 +83,7 @@ def with_ops(plan: PlanContract, ops: Sequence[PatchOp], said: Iterable[str], sc
 def edit_findings(
     plan: PlanContract | None, answer: Mapping[str, Any], base: GraphIR, schemas: Schemas
 ) -> list[Finding]:
-    """What is wrong with what a checked answer changes by hand. `base` is the flow that the plan, or the ops, are
-    for."""
+    """Findings on the manual edits in a checked answer. `base` is the flow that the plan or the ops apply to."""
     ops = ops_of(answer)
     if answer.get("edits"):
         return _wrong_edits(plan, ops, base, schemas) if plan and ops else []
@@ -91,8 +91,9 @@ def edit_findings(
 
 
 def _wrong_edits(plan: PlanContract, ops: Sequence[PatchOp], base: GraphIR, schemas: Schemas) -> list[Finding]:
-    """What is wrong with changes of a plan for the flow `base`: fields and nodes that are not there, values that do not
-    fit, inputs that nothing would feed any more."""
+    """Findings on edits of a plan for the flow `base`: unknown fields and nodes, values that do not fit, inputs left
+    without a connection.
+    """
     planned = planned_flow(plan, base, schemas).graph
     if found := _uncompilable(planned, ops, schemas):
         return found
@@ -103,7 +104,7 @@ def _wrong_edits(plan: PlanContract, ops: Sequence[PatchOp], base: GraphIR, sche
 
 
 def _wrong_ops(ops: Sequence[PatchOp], base: GraphIR, kind: str, schemas: Schemas) -> list[Finding]:
-    """What is wrong with changes of the flow `base`, as far as it was not wrong before."""
+    """Findings on edits of the flow `base`, without problems that it had before."""
     if found := _uncompilable(base, ops, schemas):
         return found
 

@@ -1,4 +1,4 @@
-"""What ops go through before a flow is written; the same for the graph's nodes and for the tool `check_ops`."""
+"""Complete, compile and check ops before a flow is written; shared by the graph's nodes and the tool `check_ops`."""
 
 import asyncio
 import re
@@ -29,18 +29,18 @@ from flowise_dev_agent.planning.values import with_planned_values
 from flowise_dev_agent.schemas.base import Contract
 from flowise_dev_agent.schemas.plan import PlanContract
 
-#: Characters of a value; a longer one may be something that the person asked for.
+#: Maximum characters of a value that may be left out; a longer one may be a requirement.
 _SHORT: Final = 40
-#: Similarity (difflib ratio) from which a name may be another one misspelt.
+#: Similarity (difflib ratio) from which a name counts as a misspelling of another.
 _LIKE: Final = 0.7
 _WORD: Final = re.compile(r"\w+")
-#: The person decided to go on without a credential: what follows from that is not an error any more.
+#: Findings that are no errors once the person has decided to go on without a credential.
 _CREDENTIAL_CODES = frozenset({"CREDENTIAL_UNBOUND", "NESTED_CREDENTIAL_UNBOUND"})
-#: Legal in a flow that a person keeps half-built; in what the agent itself adds, a connection was forgotten.
+#: Findings allowed in a person's unfinished flow; on nodes that the agent adds, they are errors.
 _LOOSE_CODES = frozenset({"ISOLATED_NODE", "DEAD_END"})
 
 
-#: The code of an answer that holds no ops.
+#: Finding code of an answer without ops.
 UNUSABLE: Final = "OPS_UNUSABLE"
 
 
@@ -54,8 +54,9 @@ class PatchScope(Contract):
 
 @dataclass(frozen=True)
 class Compiled:
-    """A flow and the ops that made it. `lacking` is what of the plan it does not hold, `left_out` which fields of the
-    ops were left out."""
+    """Compiled flow and the ops that made it. `lacking`: findings on missing parts of the plan; `left_out`: warnings
+    for fields of the ops that were dropped.
+    """
 
     result: CompileResult
     ops: list[PatchOp]
@@ -72,7 +73,7 @@ def completed(
     scope: PatchScope | None = None,
     by_model: bool = True,
 ) -> tuple[list[PatchOp], list[Finding]]:
-    """The ops with the values of the plan, and a finding for each that the ceilings or the plan do not allow."""
+    """Fill in the plan's values; return the ops, and a finding for each op that the limits or the plan forbid."""
     found = _out_of_scope(ops, scope) if scope else []
     whole = with_planned_values(ops, plan, base)
     if by_model and plan.capability is not None:
@@ -91,11 +92,11 @@ async def compiled(
     files: Mapping[str, str] | None = None,
     stores: Mapping[str, str] | None = None,
 ) -> Compiled:
-    """The flow, and what of the plan it does not hold. Raises PatchError for ops that cannot be compiled.
+    """Compile the ops, and compare the flow with the plan. Raises PatchError if the ops cannot be compiled.
 
-    `files` is what stands in fields in place of the marks of attached files, `stores` the ids of the document stores
-    that were made for the plan; the ops keep the marks.
-    Fields of new nodes that their types do not have are left out when nothing else is wrong.
+    `files` maps the placeholders of attached files to field values, `stores` the names of the plan's document stores
+    to their ids; the ops keep the placeholders.
+    Unknown fields of new nodes are left out if nothing else is wrong.
     """
 
     ids = stand_ins(plan) | {**(stores or {})}
@@ -119,9 +120,9 @@ async def compiled(
 def _superfluous(
     found: Sequence[Finding], ops: Sequence[PatchOp], plan: PlanContract, schemas: Schemas
 ) -> list[Finding]:
-    """A warning for each field that can be left out; none when one of the findings needs an answer.
+    """Warnings for unknown fields that can be left out; empty if any finding needs an answer.
 
-    That is so for a field that the plan speaks of, that may be another one misspelt, or that holds a longer text.
+    A finding needs an answer if the plan names the field, it resembles a known field, or its value is long.
     """
     words = set(_WORD.findall(plan.model_dump_json(include={"goal", "nodes", "values", "steps", "criteria", "parts"})))
     warnings: list[Finding] = []
@@ -141,7 +142,7 @@ def _superfluous(
 
 
 def _is_like(name: str, known: Sequence[str]) -> bool:
-    """Whether one of the names may be meant."""
+    """True if `name` resembles one of the known names."""
     own, others = fold(name), [fold(other) for other in known]
     return any(own in other or other in own for other in others) or bool(get_close_matches(own, others, 1, _LIKE))
 
@@ -165,9 +166,9 @@ def decided(
     kind: str,
     without_credentials: bool = False,
 ) -> list[Finding]:
-    """The findings on a compiled flow with the severity that they have in this session.
+    """Findings on a compiled flow, with the severity that applies in this session.
 
-    `before` are those of the flow before the session, `seeded` the ids of nodes that a pattern brought.
+    `before`: findings on the flow before the session. `seeded`: ids of the nodes that come from a pattern.
     """
     added = {op.node_id for op in ops if isinstance(op, AddNode)} | {*seeded}
     findings = [
@@ -182,7 +183,7 @@ def decided(
 
 
 def untitled(ops: Sequence[PatchOp]) -> list[Finding]:
-    """The steps that are added to an agentflow under the name of their type: a person cannot tell them apart."""
+    """Warnings for steps added to an agentflow without a title of their own: people cannot tell them apart."""
     return [
         Finding(
             code="STEP_WITHOUT_TITLE",
@@ -200,7 +201,7 @@ def untitled(ops: Sequence[PatchOp]) -> list[Finding]:
 
 
 def findings_of(error: PatchError | ModelOutputError) -> list[Finding]:
-    """The findings that an error carries; an error without any becomes one, in words for the op writer."""
+    """Findings that an error carries; an error without findings becomes one, worded for the op writer."""
     if raw := error.details.get("findings"):
         return [Finding(**item) for item in raw]
     message, hint = error.message, error.hint or ""
@@ -211,7 +212,7 @@ def findings_of(error: PatchError | ModelOutputError) -> list[Finding]:
 
 
 def _out_of_scope(ops: Sequence[PatchOp], scope: PatchScope) -> list[Finding]:
-    """The ceilings are settings; a model cannot widen them."""
+    """Findings for ops beyond the limits of the settings, which a model cannot raise."""
     problems: list[Finding] = []
     if len(ops) > scope.max_ops:
         text = f"{len(ops)} ops are more than the {scope.max_ops} that one iteration may have."
@@ -224,7 +225,7 @@ def _out_of_scope(ops: Sequence[PatchOp], scope: PatchScope) -> list[Finding]:
 
 
 def _unplanned_removals(ops: Sequence[PatchOp], plan: PlanContract, base: GraphIR) -> list[Finding]:
-    """What the person has in the flow goes only when the approved plan says so."""
+    """Findings for removals of existing nodes that the approved plan does not contain."""
     existing = {node.id for node in base.nodes}
     return [
         Finding(

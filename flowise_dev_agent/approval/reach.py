@@ -1,4 +1,4 @@
-"""What the value of a field can reach: hosts, files of the server, code, tools, other flows, credentials.
+"""Reach of field values: hosts, files of the server, code, tools, other flows, credentials.
 
 A field is judged by its definition and by its value: an address is one wherever it is written, except in texts for
 models and people. Everything is matched in linear time; nothing of a flow is run.
@@ -25,7 +25,7 @@ _HOST: Final = re.compile(
 _FILE: Final = re.compile(r"\bfile:/", re.IGNORECASE)
 #: A host as people write it, without a scheme.
 _BARE_HOST: Final = re.compile(r"(?<![\w.@-])(?:[a-z0-9][a-z0-9-]{0,62}\.){1,8}[a-z]{2,24}(?![\w-])", re.IGNORECASE)
-#: A file, or two sentences without a space between them.
+#: File names, and sentences without a space between them: no hosts.
 _NO_HOST: Final = re.compile(
     r"\.(?:[A-Z][a-z]+|(?i:pdf|docx?|xlsx?|pptx?|csv|txt|md|json|ya?ml|xml|html?|js|ts|py|png|jpe?g|zip|log))$"
 )
@@ -34,7 +34,7 @@ _ADDRESS_FIELD: Final = re.compile(
     r"(?:urls?|uri|host|hostname|endpoint|basepath|baseurl|base_url|apibase|server|proxy|webhook|(?<!mail)address)$",
     re.IGNORECASE,
 )
-#: Texts for models and people. The field is a plain text by its definition as well.
+#: Names of fields with text for models and people; the definition must be a plain text too.
 _PROSE_FIELD: Final = re.compile(
     r"(?:prompt|messages?|instructions?|description|desc|template|prefix|suffix|examples?|title|scenario|content|text|"
     r"label|question|reply|placeholder|name)$",
@@ -42,10 +42,10 @@ _PROSE_FIELD: Final = re.compile(
 )
 _PROSE_TYPES: Final = frozenset({"string", "array"})
 _TOOL_FIELD: Final = re.compile(r"selectedtool$", re.IGNORECASE)
-#: Flows and assistants that this flow would start.
+#: Names of fields that start another flow or assistant.
 _FLOW_FIELD: Final = re.compile(r"(?:selected(?:chat|agent)?flow|selectedassistant)$", re.IGNORECASE)
 _CREDENTIAL_FIELDS: Final = frozenset({CREDENTIAL_KEY.casefold(), "credential", "credentialid"})
-#: Sampling and limits: what an approved change of a node may adjust besides the fields that the plan names.
+#: Sampling parameters and limits: an approved change of a node may adjust them although the plan does not name them.
 _SETTING: Final = re.compile(
     r"(?:temperature|top[kpn]|fetchk|k|lambda|penalty|seed|tokens?|tokenlimit|timeout|searchtimeout|streaming|"
     r"chunksize|chunkoverlap|maxiterations|maxloopcount|windowsize|batchsize|maxresults|topkresults|numresults|"
@@ -62,13 +62,13 @@ def hosts_in(text: str) -> list[str]:
 
 
 def hosts_said(text: str) -> list[str]:
-    """Hosts in the words of a person, who may leave the scheme out. A file's name and `end.Next` are none."""
+    """Hosts in a person's text, with or without a scheme. File names and text such as `end.Next` do not count."""
     bare = [host for host in _BARE_HOST.findall(_plain(text)) if not _NO_HOST.search(host)]
     return [*hosts_in(text), *(host.casefold() for host in bare)]
 
 
 def reached(path: str, value: JsonValue, schema: NodeSchema | None) -> list[str]:
-    """Hosts that Flowise could call because of this value, and `file:` for a file of its own."""
+    """Hosts that Flowise could call because of this value, and `file:` for a local file."""
     definition = definition_of(schema, path)
     found = [
         host
@@ -80,17 +80,17 @@ def reached(path: str, value: JsonValue, schema: NodeSchema | None) -> list[str]
 
 
 def tools_in(values: Mapping[str, JsonValue]) -> Iterator[str]:
-    """Names of the tools that values give to an agent."""
+    """Names of the tools that the values give to an agent."""
     return _named_by(values, _TOOL_FIELD)
 
 
 def flows_in(values: Mapping[str, JsonValue]) -> Iterator[str]:
-    """Ids of other flows and assistants that values make this one start."""
+    """Ids of other flows and assistants that the values start."""
     return _named_by(values, _FLOW_FIELD)
 
 
 def sets_credential(path: str, value: JsonValue) -> bool:
-    """Whether a value puts a credential somewhere: only BindCredential may, whose type the plan names."""
+    """True if a value sets a credential: only BindCredential may, for a type that the plan names."""
     last = path.rpartition(".")[2].casefold()
     return (last in _CREDENTIAL_FIELDS and value not in ("", None)) or any(
         key.casefold() in _CREDENTIAL_FIELDS and item not in ("", None) for key, item in _pairs(value)
@@ -98,36 +98,36 @@ def sets_credential(path: str, value: JsonValue) -> bool:
 
 
 def is_setting(path: str, value: JsonValue) -> bool:
-    """Whether a field is sampling or a limit, and its value a number or a switch."""
+    """True if a field is a sampling parameter or a limit, and its value a number or a boolean."""
     plain = isinstance(value, bool | int | float) or bool(re.fullmatch(r"-?[\d.]{1,20}|true|false|", str(value)))
     return plain and bool(_SETTING.search(path.rpartition(".")[2]))
 
 
 def holds_code(schema: NodeSchema) -> bool:
-    """Whether a type of node runs code that is written in its fields."""
+    """True if a node type runs code that is written in its fields."""
     return any(entry["type"] == "code" for entry in schema.input_definitions)
 
 
 def is_code(schema: NodeSchema | None, path: str) -> bool:
-    """Whether a field takes code."""
+    """True if a field holds code."""
     definition = definition_of(schema, path)
     return definition is not None and definition.get("type") == "code"
 
 
 def definition_of(schema: NodeSchema | None, path: str) -> InputEntry | None:
-    """The definition of a field by the beginning of its path."""
+    """Definition of the field that a path begins with."""
     root = re.split(r"[.\[]", path, maxsplit=1)[0]
     return next((entry for entry in schema.input_definitions if entry["name"] == root), None) if schema else None
 
 
 def _plain(text: str) -> str:
-    """The text as a browser reads an address: no line breaks in it, slashes of either kind, plain letters."""
+    """Normalise a URL as browsers do (line breaks, backslashes, Unicode)."""
     folded = unicodedata.normalize("NFKC", text)
     return folded.translate({ord("\t"): None, ord("\n"): " ", ord("\r"): " ", ord("\\"): "/", 0x200B: None, 0xAD: None})
 
 
 def _bare(text: str) -> list[str]:
-    """The host of an address without a scheme; one that is known at run time only is what stands for it."""
+    """Host of an address without a scheme; an expression resolved at run time is returned as it is."""
     value = _plain(text).strip().lstrip("/")
     if not value:
         return []
@@ -167,7 +167,7 @@ def _named_by(values: Mapping[str, JsonValue], field: re.Pattern[str]) -> Iterat
 def _fields(
     name: str, value: JsonValue, *, inside_json: bool = False, deep: int = 0
 ) -> Iterator[tuple[str, str, bool]]:
-    """(field name, text, whether it is inside a text of JSON) of every text in a value."""
+    """Yield (field name, text, inside JSON text) for every string in a value."""
     if isinstance(value, str):
         yield name, value, inside_json
         if deep < _DEEPEST and value.lstrip()[:1] in ("{", "["):
@@ -182,7 +182,7 @@ def _fields(
 
 
 def _pairs(value: Any, deep: int = 0) -> Iterator[tuple[str, Any]]:
-    """(key, value) of every object in a value, those in texts of JSON included."""
+    """Yield (key, value) for every object in a value, also in strings that hold JSON."""
     if isinstance(value, str) and deep < _DEEPEST and value.lstrip()[:1] in ("{", "["):
         with suppress(ValueError, RecursionError):
             yield from _pairs(json.loads(value), deep + 1)

@@ -1,1 +1,1 @@
-"""Testing: conversations with a flow, what they showed, and the verdict."""
+"""Testing: conversations with a flow, their traces, and the verdict."""

@@ -1,4 +1,4 @@
-"""Which conversations are held to test a flow, in the form in which the flow is started."""
+"""Test cases for a flow, in the form in which the flow is started (chat, form or webhook)."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence, Set
@@ -13,20 +13,20 @@ from flowise_dev_agent.schemas.plan import TestCase
 from flowise_dev_agent.texts import text
 
 DEFAULT_QUESTION: Final = "Hello, what can you do for me?"
-#: Of a plan, and of what code adds to it.
+#: Most test cases of a plan, including those that code adds.
 MOST_TESTS: Final = 10
 _START: Final = "startAgentflow"
 _WEBHOOK_FIELD: Final = re.compile(r"\{\{\s*\$webhook\.body\.([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)")
 
 
 def cases_for(tests: Sequence[TestCase], graph: GraphIR) -> tuple[TestCase, ...]:
-    """The tests as the flow is started, else one question that every flow must answer."""
+    """Adapt the tests to the way the flow is started; without tests, one question that every flow must answer."""
     cases = tests or [TestCase(id="t1", turns=[DEFAULT_QUESTION])]
     return tuple(_as_started(case, graph) for case in cases[:MOST_TESTS])
 
 
 def branch_cases(cases: Sequence[TestCase], graph: GraphIR, ran: Set[str]) -> list[TestCase]:
-    """New cases for branches that no conversation has taken, as far as the flow says which message takes them."""
+    """New cases for branches that no conversation has taken, if the flow shows which message takes them."""
     added: list[TestCase] = []
     if not cases or cases[0].input != "chat":
         return added
@@ -41,7 +41,7 @@ def branch_cases(cases: Sequence[TestCase], graph: GraphIR, ran: Set[str]) -> li
 
 
 def _messages(node: FlowNode) -> list[str]:
-    """For each branch of a step a message that takes it; empty where that is not plain."""
+    """One message for each branch of a step; empty if none can be derived."""
     if node.name == "conditionAgentAgentflow":
         return [str(row.get("scenario") or "") for row in _rows(node.inputs.get("conditionAgentScenarios"))]
     if node.name == "conditionAgentflow":
@@ -56,7 +56,7 @@ def _message(row: Mapping[str, object]) -> str:
 
 
 def why_not_testable(case: TestCase, graph: GraphIR) -> str | None:
-    """Why a conversation cannot be held from here; None when it can."""
+    """Reason why a test case cannot run here; None if it can."""
     start = _start_of(graph)
     if case.input == "schedule":
         return text("not_tested.schedule")
@@ -72,7 +72,7 @@ def why_not_testable(case: TestCase, graph: GraphIR) -> str | None:
 
 
 def next_id(cases: Iterable[TestCase]) -> str:
-    """An id that none of the cases has."""
+    """First test id that no case uses."""
     return f"t{max((int(case.id[1:]) for case in cases), default=0) + 1}"
 
 
@@ -81,7 +81,7 @@ def _start_of(graph: GraphIR) -> Mapping[str, object]:
 
 
 def _as_started(case: TestCase, graph: GraphIR) -> TestCase:
-    """The case by the flow's own start, whatever the plan says: a form that is sent a question answers nothing."""
+    """Adapt the case to the flow's start (chat, form or webhook), whatever the plan says."""
     start = _start_of(graph)
     match start.get("startInputType"):
         case "formInput":
@@ -118,7 +118,7 @@ def _field(row: Mapping[str, object], text: str) -> JsonValue:
 
 
 def _body(graph: GraphIR, text: str) -> JsonObject:
-    """A request with the fields that the flow reads."""
+    """JSON body with the fields that the flow reads."""
     body: JsonObject = {}
     for path in _WEBHOOK_FIELD.findall(graph.to_flow_data()):
         place = body

@@ -1,4 +1,4 @@
-"""Tests of a flow without a session, a plan and a judge: code says what the answers and traces show."""
+"""Tests of a flow without a session, plan or judge: code evaluates the answers and traces."""
 
 import asyncio
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ async def hold_tests(
 ) -> list[TrialRun]:
     """Hold each conversation `trials` times, each in a session of its own that is removed from Flowise afterwards.
 
-    The names of those begin with `session`. Raises PatchError for a text that is not a flow.
+    Their session ids begin with `session`. Raises PatchError for a text that is not a flow.
     """
     graph = GraphIR.from_flow_data(flow_data)
     gate = asyncio.Semaphore(_AT_A_TIME)
@@ -40,7 +40,7 @@ async def hold_tests(
             try:
                 run = await ConversationRunner(client, conversation).run()
             finally:
-                # A key that may not do so leaves it there.
+                # Best effort: the API key may lack the permission.
                 with suppress(FlowiseError):
                     await client.delete_messages(chatflow_id, conversation.session_id)
         return replace(run, trial=as_expected(run.trial, run.trace, case, flow_data))

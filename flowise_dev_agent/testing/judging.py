@@ -1,4 +1,4 @@
-"""What tests show: the checks of code, the evidence of a model's votes, and the headline that follows from both."""
+"""Evaluate tests: checks by code, evidence of the model's votes, and the headline that follows from both."""
 
 import json
 import re
@@ -29,9 +29,9 @@ from flowise_dev_agent.texts import sentences, text
 
 NOT_JUDGED: Final = text("verdict.not_judged")
 _NO_EVIDENCE: Final = text("verdict.no_evidence")
-#: As Flowise writes them, and with one brace too few.
+#: Variables in Flowise's syntax, also with one brace missing.
 _VARIABLE: Final = re.compile(r"\{\{[^{}]{1,200}\}\}|\{\s*\$(?:flow|form|vars|webhook|iteration)\b[^{}]{0,200}\}")
-#: Fields whose text a model reads: that it is there shows nothing.
+#: Fields that a model reads: their presence in the flow proves nothing.
 _PROSE: Final = re.compile(r"(?:prompt|messages?|\]\.content|instructions|template|prefix)$", re.IGNORECASE)
 _SHORTEST_QUOTE: Final = 2
 _QUOTE_CHARS: Final = 200
@@ -41,9 +41,9 @@ _MODEL_FIELD: Final = re.compile(r"(?<!embedding)model$", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class Unmet:
-    """An expectation that an answer and its trace do not meet.
+    """Expectation that an answer and its trace do not meet.
 
-    Code is sure of what the flow did (`hard`); whether other words say the same is for a judge.
+    `hard`: code is certain. Otherwise only a judge can tell if other words mean the same.
     """
 
     text: str
@@ -52,18 +52,18 @@ class Unmet:
 
 @dataclass(frozen=True)
 class Shown:
-    """A trial with its trace and the expectations of its test."""
+    """Trial with its trace and the expectations of its test."""
 
     number: int
     trial: Trial
     trace: Trace
     expect: Expectation
-    #: Of the flow.
+    #: Tools of the flow.
     names: RuntimeNames
 
 
 def checked(trial: Trial, trace: Trace, case: TestCase, flow_data: str, *, stand_in: bool) -> Trial:
-    """The trial with what code can see to be wrong in its answer and trace, as far as the transport found nothing.
+    """Trial with the problems that code finds in its answer and trace, unless the request itself failed.
 
     Answers of a stand-in say nothing about what a real model would do, so that they break no expectation.
     """
@@ -78,7 +78,7 @@ def checked(trial: Trial, trace: Trace, case: TestCase, flow_data: str, *, stand
 
 
 def as_expected(trial: Trial, trace: Trace, case: TestCase, flow_data: str) -> Trial:
-    """`checked`, where a person wrote the test: every expectation that is not met is a failure."""
+    """Like `checked`, for a test that a person wrote: every unmet expectation is a failure."""
     trial = checked(trial, trace, case, flow_data, stand_in=True)
     names = runtime_names(GraphIR.from_flow_data(flow_data)) if case.expect.tools else {}
     unmet = [one.text for one in unmet_by(trial, trace, case.expect, names)] if trial.passed else []
@@ -100,7 +100,7 @@ def _seen(trial: Trial, trace: Trace, flow_data: str) -> tuple[VerdictCategory |
     last = trace.steps[-1] if trace.steps else None
     if last and last.name == CONDITION_AGENT and trial.answer.lstrip().startswith("{"):
         return "LOGIC", text("verdict.condition_is_answer", step=last.label or last.node_id)
-    # A text that the flow holds itself, so that an answer about templates is no fault.
+    # Only variables of the flow itself count: an answer about templates is correct.
     for variable in _VARIABLE.findall(trial.answer):
         if json.dumps(variable, ensure_ascii=False)[1:-1] in flow_data:
             return "LOGIC", text("verdict.variable_shown", variable=variable)
@@ -113,7 +113,7 @@ def _category_of(failure: str) -> VerdictCategory:
 
 
 def unmet_by(trial: Trial, trace: Trace, expect: Expectation, names: RuntimeNames) -> list[Unmet]:
-    """The expectations that are not met by a flow whose tools have these names."""
+    """Unmet expectations of a trial; `names` maps the flow's tools to their runtime names."""
     ran = {step.node_id for step in trace.steps}
     used = [without_number(tool) for tool in trial.used_tools]
     sources = " ".join(source.model_dump_json() for source in trace.sources).casefold()
@@ -153,7 +153,7 @@ def unmet_by(trial: Trial, trace: Trace, expect: Expectation, names: RuntimeName
 def remarks_on(
     trial: Trial, trace: Trace, expect: Expectation, names: RuntimeNames, *, stand_in: bool = False
 ) -> list[str]:
-    """What a judge is told about a trial: the expectations that are not met, and the one that only it can judge.
+    """Remarks on a trial for the judge: unmet expectations, and the one that only a judge can check.
 
     What a stand-in says, and which tools and branches it takes, is no reason for a remark.
     """
@@ -164,7 +164,7 @@ def remarks_on(
 
 
 def uses_models(graph: GraphIR) -> bool:
-    """Whether a model is part of the flow, as a node or inside one."""
+    """True if a model is part of the flow, as a node or inside one."""
     return any(
         node.category in _MODELS
         or any(_MODEL_FIELD.search(nested.param) for nested in nested_components(node.params, node.inputs))
@@ -177,7 +177,7 @@ def _called(tool: str, names: RuntimeNames) -> set[str]:
 
 
 def _fields(answer: str) -> set[str]:
-    """Names of the fields of a JSON answer, those inside others as `outer.inner` too."""
+    """Field names of a JSON answer, including nested ones as `outer.inner`."""
     try:
         value = json.loads(answer)
     except ValueError:
@@ -206,7 +206,7 @@ def judged(
     *,
     by_model: bool,
 ) -> Verdict:
-    """The verdict with a state for each criterion and part, and the headline that follows.
+    """Verdict with a state for each criterion and part, and the headline that follows.
 
     `verdict.criteria` holds the votes of the model, if one has judged (`by_model`).
     """
@@ -229,7 +229,7 @@ def judged(
 
 
 def _trials_of(criterion: Criterion, shown: Sequence[Shown]) -> list[Shown]:
-    """The trials of the tests that the criterion names; all of them when none of those was held."""
+    """Trials of the tests that the criterion names; all trials if none of these tests ran."""
     named = [item for item in shown if item.trial.test in criterion.tests]
     return named or list(shown)
 
@@ -289,7 +289,7 @@ def _criterion(
 
 
 def is_quoted(evidence: Evidence, trials: Iterable[Shown]) -> bool:
-    """Whether the quote is in the trial, or in its trace, that it names."""
+    """True if the quote occurs in the trial that it names, or in its trace."""
     quote = _squeezed(evidence.quote).strip("\"'“”„«»…. ")
     if len(quote) < _SHORTEST_QUOTE:
         return False
@@ -304,12 +304,12 @@ def is_quoted(evidence: Evidence, trials: Iterable[Shown]) -> bool:
 
 
 def _squeezed(text: str) -> str:
-    """Without what a person who copies a text changes: spaces, line ends, escapes, capitals."""
+    """Normalise a text for comparison: drop spaces, line ends, escapes and case."""
     return " ".join(text.replace("\\n", " ").replace('\\"', '"').split()).casefold()
 
 
 def _proof(item: Shown, text: str) -> Evidence | None:
-    """What shows that the expectations are met; None when there are none that code can see.
+    """Evidence that the expectations of a trial are met; None if code can check none of them.
 
     That a step ran shows nothing of what it answered, and the use of a tool only what is said about that tool.
     """
@@ -329,8 +329,9 @@ def _proof(item: Shown, text: str) -> Evidence | None:
 
 
 def unreached_steps(graph: GraphIR, traces: Iterable[Trace]) -> list[str]:
-    """Ids of the steps of an agentflow that no test came to. Steps inside an iteration show in its own step, and a loop
-    only runs where something is to be repeated."""
+    """Ids of the steps of an agentflow that no test reached. Steps inside an iteration and loops are not counted: a
+    trace need not show them.
+    """
     ran = {step.node_id for trace in traces for step in trace.steps}
     return [
         node.id
@@ -367,7 +368,7 @@ def _part(part: Part, verdicts: Sequence[CriterionVerdict], plan: PlanContract, 
             return given("missing", part.reason or text("verdict.not_planned"))
         case "covered":
             pass
-    # A node that the person wanted out is done by not being there.
+    # A removed node is verified by its absence.
     ids = {*(node.id for node in graph.nodes), *plan.removals}
     if absent := [node for node in part.nodes if node not in ids]:
         return given("missing", text("verdict.nodes_missing", nodes=", ".join(absent)))
@@ -375,7 +376,7 @@ def _part(part: Part, verdicts: Sequence[CriterionVerdict], plan: PlanContract, 
     own = [by_id[item.id] for item in plan.criteria if item.part == part.id and item.id in by_id]
     said = [value for value in part.values if _PROSE.search(value)]
     if not own and said:
-        # Of several wishes in one part some may be nodes and values, and the rest nothing but words.
+        # One part may hold several requirements: some become nodes and values, the rest only text.
         return given("not_shown", text("verdict.in_prompt" if said == part.values else "verdict.in_prompt_partly"))
     open_ = next((item for item in own if item.state != "shown"), None)
     return given("not_shown", open_.worded("reason") or open_.worded("text")) if open_ else given("done", part.reason)
@@ -393,11 +394,11 @@ def _headline(
 
 
 def best_of(iterations: Sequence[TestedIteration]) -> TestedIteration | None:
-    """The iteration that showed most; of equals the newest."""
+    """Best iteration by what its tests showed; the newest of equals."""
     ranks = {"works": 2, "runs": 1, "not_tested": 0, "fails": -1}
     return max(iterations, key=lambda one: (ranks[one.headline], len(one.shown), one.iteration), default=None)
 
 
 def lost(before: TestedIteration, now: Verdict) -> list[str]:
-    """The criteria that an iteration showed and this verdict has, but not as shown."""
+    """Criteria that an iteration met and this verdict includes as not met."""
     return [item.text for item in now.criteria if item.state != "shown" and item.text in before.shown]

@@ -1,4 +1,4 @@
-"""What the tools of a flow are called when they run: an expectation names them by node id or by node type."""
+"""Runtime names of a flow's tools: an expectation names a tool by node id or by node type."""
 
 import json
 import re
@@ -9,31 +9,31 @@ from typing import Any, Final
 from flowise_dev_agent.patch import GraphIR
 from flowise_dev_agent.patch.model.nested import nested_components
 
-#: Node id or type, without what people spell differently -> the names of it in traces, likewise.
+#: Normalised node id or type (see `spelt`) -> normalised names in traces.
 RuntimeNames = Mapping[str, frozenset[str]]
-#: Types whose tool has a name of its own that the type does not hint at.
+#: Types whose tool has a runtime name unlike the type.
 _CALLED: Final[Mapping[str, str]] = {
     "serpAPI": "search",
     "searchAPI": "search",
     "serper": "search",
     "tavilyAPI": "tavily_search",
 }
-#: Fields with the names of tools: of one tool, or of those that are chosen of a kit.
+#: Fields with tool names: one tool, or the selected actions of a toolkit.
 _NAMING: Final = re.compile(r"(?:name|actions?)$", re.IGNORECASE)
 
 
 def spelt(name: str) -> str:
-    """The letters and digits of a name."""
+    """Normalise a name to its lower-case letters and digits."""
     return re.sub(r"[^a-z0-9]", "", name.casefold())
 
 
 def without_number(name: str) -> str:
-    """The same of a node id, as far as it names the type."""
+    """Normalise a node id without its number, so that it names the type."""
     return spelt(re.sub(r"_\d+$", "", name))
 
 
 def runtime_names(graph: GraphIR) -> RuntimeNames:
-    """Of the nodes of a flow, and of the tools inside its agents."""
+    """Map the nodes of a flow, and the tools inside its agents, to the names used in traces."""
     found: dict[str, set[str]] = {}
     for aliases, type_, inputs in _tools(graph):
         names = {spelt(name) for name in [_CALLED.get(type_, ""), *_named_in(inputs)] if spelt(name)}

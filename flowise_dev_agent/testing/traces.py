@@ -1,4 +1,4 @@
-"""What happened inside a flow, from what Flowise tells of a conversation: read, masked and bounded."""
+"""Traces: the steps of a conversation as Flowise reports them, read, masked and bounded."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -14,12 +14,12 @@ from flowise_dev_agent.schemas.verdict import Trace, TracedSource, TracedTool, T
 
 #: Bytes of a stored trace.
 TRACE_BYTES: Final = 256 * 1024
-#: Characters of each text in it, from what is shown at best to what is left of many large ones.
+#: Characters of each text in a trace, from the longest form to the shortest.
 _TEXT_CHARS: Final = (20_000, 4_000, 1_000, 200)
 _MOST_STEPS: Final = 200
 _MOST_SOURCES: Final = 50
 _CUT: Final = "… [cut]"
-#: Parts of a step's output that say nothing about what it did.
+#: Keys of a step's output without information for a reader.
 _NOISE: Final = frozenset(
     {"timeMetadata", "usageMetadata", "responseMetadata", "availableTools", "calledTools", "usedTools"}
 )
@@ -27,7 +27,7 @@ _NOISE: Final = frozenset(
 
 @dataclass
 class Exchange:
-    """One turn: what was said, and what the flow replied last; the steps of the whole turn are in that reply."""
+    """One turn: the user's message and the flow's last reply, which holds the steps of the whole turn."""
 
     said: str
     reply: Prediction = field(default_factory=Prediction)
@@ -35,7 +35,7 @@ class Exchange:
 
 
 def trace_of(exchanges: Sequence[Exchange], failed_steps: Sequence[JsonObject] = ()) -> Trace:
-    """The trace of a conversation; `failed_steps` are those of a turn that ended in an error."""
+    """Build the trace of a conversation; `failed_steps` are the steps of a turn that ended in an error."""
     raw = [step for exchange in exchanges for step in exchange.reply.agent_flow_executed_data]
     raw += failed_steps
     outputs = [_mapping(_data(step).get("output")) for step in raw]
@@ -108,7 +108,7 @@ def _mapping(value: JsonValue) -> JsonObject:
 
 
 def _mappings(value: JsonValue) -> list[JsonObject]:
-    """The objects in a list, which may be nested: Flowise keeps one list for each call of a tool."""
+    """Objects in a list that may be nested: Flowise keeps one list per tool call."""
     if isinstance(value, dict):
         return [value]
     return [found for item in value for found in _mappings(item)] if isinstance(value, list) else []
@@ -126,7 +126,7 @@ def _text(value: JsonValue) -> str:
 
 
 def _fitted(trace: Trace) -> Trace:
-    """The trace in at most TRACE_BYTES: long texts are shortened first, then steps in the middle are left out."""
+    """Limit a trace to TRACE_BYTES: shorten long texts first, then leave out steps in the middle."""
     steps, sources = trace.steps, trace.sources[:_MOST_SOURCES]
     if len(steps) > _MOST_STEPS:
         steps = steps[: _MOST_STEPS // 2] + steps[-_MOST_STEPS // 2 :]
@@ -136,7 +136,7 @@ def _fitted(trace: Trace) -> Trace:
         shorter = _shortened(trace, limit)
         if _size(shorter) <= TRACE_BYTES:
             return shorter
-    # Many small values: what is left of the steps is that they ran.
+    # Many small values: keep only the fact that each step ran.
     bare = [
         TraceStep(node_id=step.node_id, name=step.name, status=step.status, error=step.error[:200]) for step in steps
     ]
@@ -160,7 +160,7 @@ def _head(text: str, limit: int, cut: list[bool] | None = None) -> str:
 
 
 def _walk(value: JsonValue, change: Callable[[str], str]) -> JsonValue:
-    """The same JSON with every text changed; keys stay."""
+    """Apply `change` to every string in a JSON value; keys stay."""
     if isinstance(value, str):
         return change(value)
     if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""Holding the conversations of a test with a written flow: several turns, forms, webhooks, decisions of a person.
+"""Run test conversations with a written flow: several turns, forms, webhooks, human decisions.
 
 Measured on Flowise 3.1.4: a decision goes to the door by which the flow was started (prediction or webhook) with the
 same `chatId`, and the reply has the steps of the whole turn. The steps of a run that failed are in `/executions` only.
@@ -24,7 +24,7 @@ from flowise_dev_agent.testing.traces import Exchange, trace_of
 from flowise_dev_agent.testing.verdicts import classify_failure, classify_prediction, failure_text
 from flowise_dev_agent.texts import text
 
-#: Decisions in one turn. A loop through a person has no end of its own.
+#: Most human decisions in one turn: a loop through a person need not end.
 MOST_DECISIONS: Final = 6
 
 Decision = Literal["proceed", "reject"]
@@ -32,20 +32,20 @@ Decision = Literal["proceed", "reject"]
 
 @dataclass(frozen=True)
 class TrialRun:
-    """A conversation that was held: its result, what happened inside the flow, and where it waited for a person."""
+    """Finished conversation: its result, its trace, and the nodes where it waited for a person."""
 
     trial: Trial
     trace: Trace
-    #: Node that waited for a person, and what was decided, in order.
+    #: (node that waited for a person, decision), in order.
     decisions: tuple[tuple[str, Decision], ...] = ()
 
 
 @dataclass(frozen=True)
 class TrialConversation:
-    """One conversation to hold: a test case, the how-many-th time, in which session of the flow.
+    """Conversation to run: the test case, the number of the trial, and the session id in the flow.
 
-    At each node that waits for a person the answer is `proceed`, but the first time at `rejects` it is `reject`. With
-    `case.human` the first decision is that one.
+    At each node that waits for a person the answer is `proceed`, except `reject` the first time at the node `rejects`.
+    If set, `case.human` is the first decision.
     """
 
     chatflow_id: str
@@ -54,13 +54,13 @@ class TrialConversation:
     number: int
     session_id: str
     rejects: str | None = None
-    #: Why it cannot be held; then it is not.
+    #: Reason why this test cannot run; if set, it is skipped.
     not_testable: str | None = None
-    #: Sent with its first message.
+    #: Images sent with the first message.
     images: Sequence[ImageUpload] = ()
 
 
-#: Holds a case for the how-many-th time, rejecting at a node if one is named.
+#: Runs a case: (case, number of the trial, node at which to reject or None).
 Hold = Callable[[TestCase, int, str | None], Coroutine[Any, Any, TrialRun]]
 
 
@@ -71,8 +71,9 @@ async def hold_all(
     trials: int = 1,
     more: Callable[[Set[str]], Sequence[TestCase]] | None = None,
 ) -> list[TrialRun]:
-    """Every case `trials` times. With `more` (ids of the nodes that ran -> cases for what did not) then those, and at
-    last every decision of a person that none of them has taken."""
+    """Run every case `trials` times. `more` maps the ids of the nodes that ran to cases for the rest, which run next;
+    human decisions that no case has taken come last.
+    """
     runs = await _together(hold(case, number, None) for case in cases for number in range(1, trials + 1))
     if more is None:
         return runs
@@ -88,9 +89,9 @@ async def _together(runs: Iterable[Coroutine[Any, Any, TrialRun]]) -> list[Trial
 
 
 def undriven(cases: Sequence[TestCase], runs: Sequence[TrialRun]) -> list[tuple[TestCase, str | None]]:
-    """New cases for the decisions that no conversation has taken, each with the node at which it rejects, if any.
+    """New cases for human decisions that no conversation has taken, each with the node at which it rejects, if any.
 
-    A case repeats the conversation that came to the node first.
+    Each case repeats the conversation that reached the node first.
     """
     taken = {decision for run in runs for decision in run.decisions}
     by_id = {case.id: case for case in cases}
@@ -109,7 +110,7 @@ def undriven(cases: Sequence[TestCase], runs: Sequence[TrialRun]) -> list[tuple[
 
 
 class ConversationRunner:
-    """Holds one conversation."""
+    """Runs one conversation."""
 
     def __init__(self, flowise: FlowiseClient, conversation: TrialConversation) -> None:
         self._flowise = flowise
@@ -118,7 +119,7 @@ class ConversationRunner:
         self._decisions: list[tuple[str, Decision]] = []
 
     async def run(self) -> TrialRun:
-        """To the end of the last turn, or to the first error. Errors of Flowise are results, never raised."""
+        """Run to the end of the last turn or to the first error. Errors of Flowise become results, never exceptions."""
         start = time.monotonic()
         case = self._of.case
         question = "\n".join(case.turns)
@@ -139,7 +140,7 @@ class ConversationRunner:
             category, error = classify_failure(failure), failure_text(failure)
             with suppress(FlowiseError):
                 failed_steps = await self._flowise.executed_steps(self._of.chatflow_id, self._of.session_id)
-            # The steps of the failed turn are among those, as far as they ran.
+            # These include the completed steps of the failed turn.
             self._exchanges[-1].reply = Prediction()
         trace = trace_of(self._exchanges, failed_steps)
         taken = [decision for _, decision in self._decisions]
@@ -158,7 +159,7 @@ class ConversationRunner:
         return TrialRun(trial, trace, tuple(self._decisions))
 
     def _said(self) -> Sequence[str]:
-        """One entry per turn; a form and a webhook are filled in once."""
+        """User messages, one per turn; forms and webhooks are submitted once."""
         return self._of.case.turns if self._of.case.input == "chat" else self._of.case.turns[:1]
 
     async def _turn(self, said: str) -> tuple[VerdictCategory | None, str]:

@@ -1,4 +1,4 @@
-"""What code concludes from the answers of a flow, before a model reads their content.
+"""Verdicts by code on the answers of a flow, before a model reads their content.
 
 The texts are Flowise 3.1.4's own, measured: almost every mistake is HTTP 500 with the cause in the message, and a 200
 may still be an error (a tool that failed, a guard that refused for want of credentials).
@@ -28,7 +28,7 @@ _REASON_CHARS = 300
 _ERROR_TEXT = re.compile(
     r"^\s*(error: |missing credentials|access to this host is denied|cannot read propert)", re.IGNORECASE
 )
-#: Where in Flowise an error was passed on.
+#: Prefixes with which Flowise passes an error on.
 _WHERE: Final = re.compile(r"^(?:Error: )?\w+Services?\.\w+ - ")
 _BY_CLASS: Final[tuple[tuple[type[FlowiseError], VerdictCategory], ...]] = (
     (FlowiseTimeoutError, "TIMEOUT"),
@@ -40,7 +40,7 @@ _BY_CLASS: Final[tuple[tuple[type[FlowiseError], VerdictCategory], ...]] = (
 
 
 def classify_failure(error: FlowiseError) -> VerdictCategory:
-    """The category of a prediction without a 200. What no rule knows goes to the person with the server's words."""
+    """Category of a prediction that did not return 200. Unknown failures go to the person with the server's message."""
     for class_, category in _BY_CLASS:
         if isinstance(error, class_):
             return category
@@ -48,14 +48,13 @@ def classify_failure(error: FlowiseError) -> VerdictCategory:
 
 
 def failure_text(error: FlowiseError) -> str:
-    """Why a flow did not answer, in Flowise's own words where it gave any: without the address, the call and the
-    status, which every failure of a flow has."""
+    """Flowise's message for a failed prediction, without address, call and status; the error's text if it sent none."""
     said = (error.details or {}).get("flowise_message")
     return (_WHERE.sub("", said) if isinstance(said, str) else "") or str(error)
 
 
 def classify_prediction(prediction: Prediction) -> tuple[VerdictCategory | None, str]:
-    """(category, error) of a 200; (None, "") when nothing but its content is left to judge."""
+    """Classify a 200 answer: (category, error), or (None, "") if only its content is left to judge."""
     for tool in prediction.used_tools:
         if tool.get("error"):
             failure = text("verdict.tool_failed", tool=str(tool.get("tool", "?")), error=str(tool["error"]))
@@ -69,7 +68,7 @@ def classify_prediction(prediction: Prediction) -> tuple[VerdictCategory | None,
 
 
 def with_pass_k(verdict: Verdict, results: Sequence[Trial]) -> Verdict:
-    """The verdict with pass^k: a question has passed when every trial of it has."""
+    """Verdict with pass^k: a question passes if every trial of it passes."""
     failed = {results[number - 1].question for number in verdict.failed_trials}
     questions = {result.question for result in results}
     k = max((result.trial for result in results), default=1)
@@ -77,7 +76,7 @@ def with_pass_k(verdict: Verdict, results: Sequence[Trial]) -> Verdict:
 
 
 def failed_verdict(failed: Sequence[Trial], total: int) -> Verdict:
-    """The verdict on trials that failed. What only the person can mend comes before what another iteration can."""
+    """Verdict on failed trials: failures that only the person can fix rank before those that an iteration can."""
     order = ("CREDENTIAL", "CONFIG", "UNKNOWN", "STRUCTURE", "LOGIC", "INCOMPLETE", "EXTERNAL", "TIMEOUT")
     worst = min(failed, key=lambda result: order.index(result.category or "UNKNOWN"))
     entry = playbook.known(worst.error)
