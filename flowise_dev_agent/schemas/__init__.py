@@ -1,1 +1,1 @@
-"""The shapes that floors share and that clients see: interrupts, answers, events, sessions, plans, verdicts. No I/O."""
+"""Models that packages share and that clients see: interrupts, answers, events, sessions, plans, verdicts. No I/O."""

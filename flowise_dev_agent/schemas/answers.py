@@ -1,4 +1,4 @@
-"""The answers that interrupts take, by type of interrupt and then by `action`."""
+"""Answers to interrupts, by type of interrupt and then by `action`."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -28,7 +28,7 @@ _HARMLESS: Final[Mapping[str, frozenset[str]]] = {
 
 
 def decides(interrupt_type: str, action: str) -> bool:
-    """True for an answer that lets something be written or undone: a person's matter, and the scope `approve`."""
+    """True if the answer allows or undoes a write, which requires a person with the scope `approve`."""
     return action not in _HARMLESS.get(interrupt_type, frozenset())
 
 
@@ -40,7 +40,7 @@ class ClarificationAnswers(Contract):
 
 
 class GoOn(Contract):
-    """Go on with what is known."""
+    """Continue with the information given so far."""
 
     action: Literal["go_on"]
 
@@ -59,7 +59,7 @@ class TargetAction(Contract):
 
 
 class EditedValue(Contract):
-    """A field that the person sets. `param` is a name or a path, as in the op `SetParam`."""
+    """New value for a field. `param` is a name or a path, as in the op `SetParam`."""
 
     node_id: NodeId
     param: str = Field(min_length=1, max_length=200)
@@ -67,15 +67,14 @@ class EditedValue(Contract):
 
 
 class PlanEdits(Contract):
-    """What the person changes of a plan by hand: fields of its nodes and of the flow, and nodes that are not wanted."""
+    """Manual edits of a plan: new values for fields of nodes or of the flow, and nodes to leave out."""
 
     values: list[EditedValue] = Field(default_factory=list, max_length=100)
     removals: list[NodeId] = Field(default_factory=list, max_length=50)
 
 
 class ApprovePlan(Contract):
-    """Approve the plan, with one of its approaches where it has several, with other test questions and with changes by
-    hand if wanted."""
+    """Approve the plan, optionally with one of its approaches, other test questions or manual edits."""
 
     action: Literal["approve"]
     approach: Text | None = None
@@ -86,7 +85,7 @@ class ApprovePlan(Contract):
 
 
 class RequestChanges(Contract):
-    """Ask for another plan: in words, or of a new flow with the form that describes it."""
+    """Request another plan, with feedback or (for a new flow) with a changed form."""
 
     action: Literal["request_changes"]
     feedback: Text | None = None
@@ -100,40 +99,40 @@ class RequestChanges(Contract):
 
 
 class CancelSession(Contract):
-    """Stop; nothing more is written."""
+    """Cancel the session; nothing more is written."""
 
     action: Literal["cancel"]
 
 
 class RetryCredentials(Contract):
-    """Read the instance's credentials again, or go on without with a warning."""
+    """Read the instance's credentials again, or continue without them, with a warning."""
 
     action: Literal["retry", "skip"]
 
 
 class ChooseCredentials(Contract):
-    """Credential type -> id of the credential to use."""
+    """Chosen credentials: credential type -> id."""
 
     action: Literal["choose"] = "choose"
     choose: dict[str, Text] = Field(min_length=1)
 
 
 class PatchReviewAction(Contract):
-    """What to do with a patch that stopped before the write."""
+    """Decision about a patch that stopped before the write."""
 
     action: Literal["continue", "replan", "rebase", "overwrite", "cancel"]
     feedback: Text | None = None
 
 
 class RaiseBudget(Contract):
-    """New ceilings for this session; one that is left out stays."""
+    """New budget ceilings for this session; a missing one stays as it is."""
 
     action: Literal["raise_budget"]
     budget: dict[Literal["tokens", "usd"], Annotated[float, Field(gt=0)]] = Field(min_length=1)
 
 
 class AcceptResult(Contract):
-    """Take the flow; `deploy` as Flowise's own switch, `iteration` one of `data.iterations` instead of the newest."""
+    """Accept the flow. `deploy` sets Flowise's own switch; `iteration` selects one of `data.iterations`."""
 
     action: Literal["accept"]
     deploy: bool = True
@@ -141,7 +140,7 @@ class AcceptResult(Contract):
 
 
 class IterateResult(Contract):
-    """Change the flow that was just made: in words, or by hand with `ops`, for which no model plans."""
+    """Change the new flow again: by `feedback` for another plan, or by manual `ops` without a model."""
 
     action: Literal["iterate"]
     feedback: Text | None = None
@@ -157,7 +156,7 @@ class IterateResult(Contract):
 
 
 class RollbackResult(Contract):
-    """Undo: what the session created is deleted, what it changed is put back."""
+    """Undo the session: its new flow is deleted, a changed flow is restored."""
 
     action: Literal["rollback"]
 

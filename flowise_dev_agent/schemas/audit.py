@@ -1,4 +1,4 @@
-"""The audit log: who answered what, and what was written."""
+"""The audit log: answers of people, and writes."""
 
 import hashlib
 import json
@@ -49,7 +49,7 @@ _HASHED = set(AuditEntry.model_fields) - {"hash"}
 
 
 class AuditRow(AuditEntry):
-    """A row with what was said."""
+    """An audit row with the person's text."""
 
     words: str | None = Field(
         default=None, description="The requirement, the answer, the feedback. None with a `words_sha256`: erased."
@@ -64,7 +64,7 @@ class AuditPage(Contract):
 
 
 class AuditFinding(Contract):
-    """A place where the audit log is not as it was written."""
+    """A row or chain of the audit log that was changed or removed."""
 
     chain: UUID
     seq: int | None = Field(description="None: the whole chain is missing.")
@@ -72,7 +72,7 @@ class AuditFinding(Contract):
 
 
 class AuditReport(Contract):
-    """What a check of the audit log found."""
+    """Result of a check of the audit log."""
 
     rows: int = Field(description="Rows that were checked.")
     chains: int
@@ -80,6 +80,6 @@ class AuditReport(Contract):
 
 
 class ErasedWords(Contract):
-    """How many rows lost their words."""
+    """Number of rows whose texts were erased."""
 
     erased: int

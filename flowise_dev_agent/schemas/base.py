@@ -1,4 +1,4 @@
-"""How the shared models are read and kept within a size."""
+"""Base classes of the shared models: strict fields, stored versions, size limits, texts by code."""
 
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal, Self, TypeAlias, TypeVar, cast
@@ -20,7 +20,7 @@ Maybe = Annotated[T | None, BeforeValidator(lambda value: None if value == {} el
 
 
 class Contract(BaseModel):
-    """Refuses keys that it does not know."""
+    """Base of all models: immutable, unknown keys are refused."""
 
     model_config = ConfigDict(
         extra="forbid", frozen=True, defer_build=True, json_schema_serialization_defaults_required=True
@@ -28,7 +28,7 @@ class Contract(BaseModel):
 
 
 class TextCode(Contract):
-    """A text of the catalogue by its code. A parameter that is such a text itself has its English beside."""
+    """Code of a catalogue text, with parameters. A parameter that is a text itself also holds its English text."""
 
     code: str
     params: "dict[str, str | int | float | list[str] | TextCode]" = Field(default_factory=dict)
@@ -36,7 +36,7 @@ class TextCode(Contract):
 
     @classmethod
     def of(cls, text: Text, *, inside: bool = False) -> "TextCode":
-        """The code and the parameters of a text."""
+        """Take the code and the parameters of a text."""
         params = {
             name: cls.of(value, inside=True) if isinstance(value, Text) else value
             for name, value in text.params.items()
@@ -44,7 +44,7 @@ class TextCode(Contract):
         return cls(code=text.code, params=params, text=str(text) if inside else "")
 
     def as_text(self, english: str) -> Text:
-        """The text again."""
+        """Rebuild the text."""
         params: dict[str, Param] = {
             name: value.as_text(value.text) if isinstance(value, TextCode) else value
             for name, value in self.params.items()
@@ -58,7 +58,7 @@ class TextCode(Contract):
 
 
 def kept(words: str) -> TextCode:
-    """A text with its English, to be kept and said later."""
+    """Convert a text to a code with its English text, for storage."""
     return TextCode.of(words, inside=True) if isinstance(words, Text) else TextCode(code="", text=words)
 
 
@@ -67,7 +67,7 @@ KeptText = Annotated[TextCode, BeforeValidator(lambda value: kept(value) if isin
 
 
 class Worded(Contract):
-    """A document with texts of the product. They are in English; `texts` has their codes, for other languages."""
+    """Model whose fields hold texts in English; `texts` has their codes, for other languages."""
 
     texts: dict[str, TextCode] = Field(
         default_factory=dict[str, TextCode],
@@ -84,7 +84,7 @@ class Worded(Contract):
         return {**values, "texts": {**found, **values.get("texts", {})}} if found else values
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
-        """The same with other values, and the codes of these."""
+        """Copy with other values, and the codes of these values."""
         if update and "texts" not in update:
             left = {name: code for name, code in self.texts.items() if name.partition(".")[0] not in update}
             update = {**update, "texts": {**left, **dict(_codes(update))}}
@@ -107,20 +107,20 @@ def _codes(values: Mapping[str, Any]) -> Iterator[tuple[str, TextCode]]:
 
 
 class Kept(dict[str, Any]):
-    """A JSON object that is never changed, with the model that was read from it last."""
+    """A JSON object that is never changed, with the last model that was parsed from it."""
 
     __slots__ = ("model",)
     model: BaseModel
 
 
 class Versioned(Contract):
-    """The root of a stored document. One without `version` is of version 1; `read` takes both."""
+    """Root of a stored document. A document without `version` has version 1; `read` accepts both versions."""
 
     version: Literal[2] = 2
 
 
 class Bounded(Contract):
-    """A document whose size has a limit."""
+    """Model with a limited size."""
 
     truncated: list[str] = Field(
         default_factory=list,
@@ -129,14 +129,14 @@ class Bounded(Contract):
     )
 
     def fitted(self, limit: int) -> Self:
-        """The same in at most `limit` bytes of JSON, as far as fields that have a default allow: the largest go first.
+        """Copy of at most `limit` bytes of JSON, as far as possible: fields with a default are left out, largest first.
 
         `truncated` names what was left out.
         """
         return self if json_size(self.model_dump(mode="json")) <= limit else self._cut(limit)
 
     def fitted_json(self, limit: int, *, exclude_defaults: bool = False) -> JsonObject:
-        """The JSON of `fitted`; without what is at its default, which then does not count. Mostly it is made once."""
+        """JSON of `fitted`. With `exclude_defaults`, default values are left out and do not count."""
         text: JsonObject = self.model_dump(mode="json", exclude_defaults=exclude_defaults)
         if json_size(text) <= limit:
             return text
@@ -156,7 +156,7 @@ class Bounded(Contract):
 
 
 def read(model: type[M], row: JsonMapping) -> M:
-    """A stored document of any version; keys of version 1 that version 2 does not have are dropped.
+    """Parse a stored document of any version; keys that only version 1 has are dropped.
 
     Raises pydantic.ValidationError.
     """
@@ -164,7 +164,7 @@ def read(model: type[M], row: JsonMapping) -> M:
 
 
 def read_as(adapter: TypeAdapter[T], row: JsonMapping) -> T:
-    """`read` for a union of models."""
+    """Parse like `read`, for a union of models."""
     return adapter.validate_python(row, extra=_extra(row))
 
 
@@ -173,7 +173,7 @@ def _extra(row: JsonMapping) -> Literal["forbid", "ignore"]:
 
 
 class FieldError(Contract):
-    """One thing wrong with a request."""
+    """One error in a request."""
 
     source: str = Field(description="`body`, `query`, `path` or `header`")
     pointer: str = Field(description="where in the source, as a JSON pointer")
@@ -191,13 +191,13 @@ class Problem(Worded):
     detail: str
     hint: str | None = None
     instance: str | None = Field(default=None, description="the path that was asked for")
-    errors: list[FieldError] | None = Field(default=None, description="for a 422: what is wrong with which field")
+    errors: list[FieldError] | None = Field(default=None, description="for a 422: the errors by field")
     details: JsonObject | None = Field(default=None, description="facts for machines, by code")
     request_id: str | None = Field(default=None, description="the response's `X-Request-Id`; the log has it, too")
 
 
 class Failure(Worded):
-    """Why something did not work, where HTTP has no say: the core of a problem."""
+    """Reason of a failure outside of HTTP: the core of a problem."""
 
     code: str = ""
     detail: str = ""

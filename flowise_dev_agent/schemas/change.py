@@ -1,4 +1,4 @@
-"""What a session changes in a flow."""
+"""Differences between flows, and changes that sessions make."""
 
 from collections.abc import Iterable
 
@@ -11,7 +11,7 @@ _OPS: TypeAdapter[list[PatchOp]] = TypeAdapter(list[PatchOp], config=ConfigDict(
 
 
 class Difference(Contract):
-    """What differs between two flows: in words, and by names. `moved` are nodes whose position alone differs."""
+    """Difference of two flows, as text and as lists. `moved` lists nodes of which only the position differs."""
 
     summary: str = ""
     text: str = ""
@@ -24,7 +24,7 @@ class Difference(Contract):
 
 
 class Conflict(Contract):
-    """Someone else saved the flow right after the session had written it. The texts are versions of the session."""
+    """Conflict: someone else saved the flow right after the session's write. Both texts are stored as versions."""
 
     chatflow_id: str
     ours: str = Field(description="SHA-256 of the text that the session wrote.")
@@ -32,33 +32,31 @@ class Conflict(Contract):
 
 
 class FlowChange(Worded):
-    """Two states of a flow and what differs. `before` is None for a flow that was new."""
+    """Two states of a flow and their difference. `before` is None for a new flow."""
 
     before: CanvasView | None
     after: CanvasView | None
     before_label: str
     after_label: str
-    before_name: str | None = Field(default=None, description="What the flow was called, in comparisons of versions.")
-    after_name: str | None = Field(default=None, description="The same of the other.")
+    before_name: str | None = Field(default=None, description="Name of the flow before, in comparisons of versions.")
+    after_name: str | None = Field(default=None, description="Name of the flow after, in comparisons of versions.")
     diff: Difference
-    ops: list[PatchOp] = Field(description="The ops that led from one to the other, where they are known.")
+    ops: list[PatchOp] = Field(description="The ops that made the change, if known.")
 
 
 class SessionChange(FlowChange):
-    """What a session does to its flow."""
+    """Change of a session to its flow."""
 
     chatflow_id: str | None
     draft_id: str | None = Field(description="The draft that the change is tried on, as long as there is one.")
-    meanwhile: FlowChange | None = Field(
-        description="What someone else changed since the flow was read, if that is so."
-    )
+    meanwhile: FlowChange | None = Field(description="Changes by someone else since the flow was read, if any.")
 
 
 def public_ops(ops: Iterable[PatchOp]) -> list[PatchOp]:
-    """The ops without credentials and secrets."""
+    """Remove credentials and secrets from ops."""
     return public_ops_of_rows(op.model_dump(mode="json") for op in ops)
 
 
 def public_ops_of_rows(rows: Iterable[JsonMapping]) -> list[PatchOp]:
-    """The same of ops as they are stored."""
+    """Remove credentials and secrets from stored ops."""
     return _OPS.validate_python([public_op(row) for row in rows], extra="ignore")

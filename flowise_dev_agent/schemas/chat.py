@@ -1,4 +1,4 @@
-"""What a person says to a flow when trying it out."""
+"""Messages of a trial conversation with a flow."""
 
 from typing import Final, Literal, Self
 from uuid import UUID
@@ -15,7 +15,7 @@ CHAT_ID_PATTERN: Final = rf"^{CHAT_PREFIX}[0-9a-f]{{8}}(-[0-9a-f]{{4}}){{3}}-[0-
 
 
 class ChatDecision(BaseModel):
-    """A person's decision about the step at which a flow waits: `waits` of the answer before."""
+    """Decision about the step at which a flow waits; `waits` is the value from the previous answer."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -63,15 +63,15 @@ class SourceText(BaseModel):
 
 
 class WaitingStep(BaseModel):
-    """The step at which the flow waits for a person: `proceed` or `reject` is the next thing to say."""
+    """Step at which the flow waits for a person; the next message is `proceed` or `reject`."""
 
     node_id: str
     label: str
-    feedback: bool = Field(description="Whether the flow reads what the person remarks.")
+    feedback: bool = Field(description="True if the flow reads the person's remark.")
 
 
 class ChatAnswer(BaseModel):
-    """What the flow said. `chat_id` goes with the next question of the conversation."""
+    """Answer of the flow. Send `chat_id` with the next question to continue the conversation."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -80,5 +80,7 @@ class ChatAnswer(BaseModel):
     duration_ms: int
     used_tools: list[ToolUse]
     sources: list[SourceText]
-    waits: WaitingStep | None = Field(description="Where the flow waits for a person; null when it ran to its end.")
-    trace: Trace = Field(description="What happened inside; steps are told by agentflows only.")
+    waits: WaitingStep | None = Field(
+        description="Step at which the flow waits for a person; null when it ran to its end."
+    )
+    trace: Trace = Field(description="Execution of the flow; only agentflows report steps.")

@@ -12,7 +12,7 @@ from flowise_dev_agent.schemas.requests import Line, RequestBody, Truth
 
 #: Providers that need an address and a key, and nothing else.
 ConnectableEngine = Literal["claude", "openai"]
-#: Environment variables come first. What was stored under another SECRETS_KEY is unreadable.
+#: Environment variables come first. A connection stored under another SECRETS_KEY is unreadable.
 Source = Literal["environment", "stored", "unreadable", "none"]
 
 
@@ -23,7 +23,7 @@ def _holds_no_password(url: HttpUrl) -> HttpUrl:
     return url
 
 
-#: The limit is for what is sent: reading an address adds the slash behind a bare host.
+#: The limit applies to the sent text: parsing a URL appends a slash to a bare host.
 Address = Annotated[HttpUrl, UrlConstraints(max_length=500), AfterValidator(_holds_no_password)]
 Key = Annotated[SecretStr, Field(min_length=1, max_length=1_000)]
 
@@ -72,7 +72,7 @@ class ModelConnection(Contract):
 
 
 class ConnectionsView(Contract):
-    """What the service is connected to."""
+    """Current connections of the service."""
 
     etag: str = Field(default="", description=ETAG)
     storable: bool = Field(description="SECRETS_KEY is set: keys can be kept here.")

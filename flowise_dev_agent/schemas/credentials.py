@@ -1,4 +1,4 @@
-"""Credentials that people enter here, and the types that a server knows."""
+"""Credentials that people create here, and the credential types of a server."""
 
 from typing import Annotated
 
@@ -24,7 +24,7 @@ class NewCredential(RequestBody):
 
 
 class CreatedCredential(BaseModel):
-    """What is known of the credential from now on."""
+    """A created credential, without its values."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -47,7 +47,7 @@ class CredentialFieldView(BaseModel):
 
 
 class CredentialTypeView(BaseModel):
-    """A credential type with what it asks for."""
+    """A credential type with its fields."""
 
     name: str
     label: str

@@ -92,7 +92,7 @@ class DesignForm(Contract):
         return self
 
     def _check_steps(self) -> None:
-        """Raises ValueError, which says of each step what is wrong with it."""
+        """Check the start and the steps. Raises ValueError with a line for each problem."""
         if (self.start == "form") != bool(self.inputs):
             raise ValueError("`inputs` belong to the start `form`, which needs at least one")
         if (self.start == "schedule") != bool(self.schedule):
@@ -115,25 +115,25 @@ class DesignForm(Contract):
 
     @property
     def fields_named(self) -> list[str] | None:
-        """What steps can name of what the flow starts with, see `names_at`."""
+        """Names of form fields that steps can refer to, see `names_at`; None unless a form starts the flow."""
         return [one.name for one in self.inputs] if self.start == "form" else None
 
     @property
     def quotes(self) -> list[str]:
-        """What the plan of a flow of steps accounts for: how it starts, and each step by the beginning of its line."""
+        """Lines that a plan of a flow of steps has to account for: the start, and the beginning of each step's line."""
         started = [self._started] if self._started else []
         return [*started, *(step.quote for step in self.steps)] if self.kind == "steps" else []
 
     @property
     def _started(self) -> str:
-        """How it starts, in one line; empty for a message."""
+        """Start of the flow in one line; empty for a chat message."""
         if self.schedule:
             when = ", ".join(self.schedule.weekdays) or "every day"
             return f"Schedule: {when} at {self.schedule.time} {self.schedule.timezone}"
         return f"Form: {', '.join(one.label or one.name for one in self.inputs)}" if self.inputs else ""
 
     def as_text(self) -> str:
-        """The form in one text, for lists of sessions and for a model that looks at the result."""
+        """The form as one text, for lists of sessions and for the model that judges the result."""
         lines = [self.name, *([self.prompt] if self.prompt else []), *([self._started] if self._started else [])]
         lines += [self.schedule.text] if self.schedule else []
         lines += [step.line for step in self.steps]
@@ -145,30 +145,30 @@ class DesignForm(Contract):
 
 
 class ChosenStarter(Contract):
-    """The form that was chosen for a requirement by its words, without a model."""
+    """Form that code chose for a requirement by its words, without a model."""
 
     id: str
     title: str
     form: DesignForm
-    words: list[str] = Field(default_factory=list, description="Of the requirement, by which it was chosen.")
-    names: list[str] = Field(default_factory=list, description="What the server has and the requirement names.")
-    needs: list[str] = Field(default_factory=list, description="What the form lacks; without it nothing is built.")
+    words: list[str] = Field(default_factory=list, description="Words of the requirement by which it was chosen.")
+    names: list[str] = Field(default_factory=list, description="Names in the requirement that the server has.")
+    needs: list[str] = Field(default_factory=list, description="Missing parts; nothing is built without them.")
 
 
 class DesignView(PlanContract):
-    """The plan of a session, and the form of it where a form can say it."""
+    """Plan of a session, with its form if a form can express it."""
 
     form: DesignForm | None = Field(default=None, description="For building it again, step by step.")
     questions: list[str] = Field(default_factory=list)
-    base_sha256: str | None = Field(default=None, description="Of the flow that it was made for.")
+    base_sha256: str | None = Field(default=None, description="SHA-256 of the flow that it was made for.")
 
 
-#: The fields of nodes that hold what a model is told, the best one first.
+#: Node fields that hold a model's prompt, the best one first.
 PROMPT_FIELDS: Final = ("systemMessagePrompt", "systemMessage", "responsePrompt", "template")
 
 
 def stored_form(form: object) -> DesignForm | None:
-    """A form that was kept, None where it is none: that of an earlier version, whose steps were sentences."""
+    """Parse a stored form; None if it is invalid, as for an earlier version with sentences as steps."""
     try:
         return DesignForm.model_validate(form)
     except ValidationError:

@@ -1,4 +1,4 @@
-"""Document stores of Flowise: those that exist, and those that a plan makes of the person's files."""
+"""Document stores of Flowise: existing ones, and ones that a plan makes from the person's files."""
 
 from pydantic import Field
 
@@ -7,29 +7,29 @@ from flowise_dev_agent.texts import text
 
 
 def pieces(count: int) -> str:
-    """A number of pieces in words."""
+    """Text for a number of pieces."""
     return text("pieces", count=count)
 
 
 class DocumentStoreView(Contract):
-    """A document store of an instance, without the settings of what it uses."""
+    """A document store of an instance, without the settings of its components."""
 
     id: str
     name: str
     description: str = ""
     status: str = Field(description="EMPTY, SYNC (read), UPSERTED (in its vector store), STALE, SYNCING or UPSERTING.")
-    searchable: bool = Field(description="Whether a flow can search it (node documentStoreVS).")
+    searchable: bool = Field(description="True if a flow can search it (node documentStoreVS).")
     sources: list[str] = Field(default_factory=list, description="Names of files, addresses, else types of loaders.")
     chunks: int = Field(default=0, description="Pieces that its texts were split into.")
-    embeddings: str = Field(default="", description="What embeds it: node type and model.")
+    embeddings: str = Field(default="", description="Embeddings: node type and model.")
     vector_store: str = Field(default="", description="Node type.")
     used_by: list[str] = Field(default_factory=list, description="Names or ids of flows.")
     can_be_copied: bool = Field(
-        default=False, description="Whether a new store may use the same vector store with a collection of its own."
+        default=False, description="True if a new store may use the same vector store with its own collection."
     )
     can_remove: bool = Field(
         default=True,
-        description="Whether pieces can be taken out again: there is a record manager, or no vector store. Without that"
+        description="True if pieces can be removed again: it has a record manager, or no vector store. Without that"
         " a refresh writes every piece once more.",
     )
 
@@ -49,7 +49,7 @@ class RefreshedStore(Contract):
 
 
 class PlannedStore(Contract):
-    """A document store that is made of files of the person before the flow is written, or that gets them."""
+    """A document store that is created or filled with the person's files before the flow is written."""
 
     name: str = Field(min_length=1, max_length=120)
     id: str | None = Field(default=None, description="Of the store that exists and gets the files.")
@@ -64,4 +64,4 @@ class PlannedStore(Contract):
     )
     like_name: str = ""
     used_by: list[str] = Field(default_factory=list, description="Flows that answer from a store that exists.")
-    can_remove: bool = Field(default=True, description="Whether a rollback takes the pieces out of the vector store.")
+    can_remove: bool = Field(default=True, description="True if a rollback removes the pieces from the vector store.")

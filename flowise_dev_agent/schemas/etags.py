@@ -1,4 +1,4 @@
-"""Entity tags (RFC 9110): which state of something a client has read, and whether it is still that."""
+"""Entity tags (RFC 9110), which detect that a client's copy of a state is outdated."""
 
 import hashlib
 import re
@@ -8,39 +8,39 @@ from uuid import UUID
 
 from flowise_dev_agent.errors import PreconditionFailedError
 
-#: What a view says of its field `etag`.
+#: Description of the field `etag` of views.
 ETAG: Final = "Entity tag of this state. A request with it as `If-Match` changes no other state."
 
 
 def etag_of(*parts: object) -> str:
-    """The strong tag, with its quotes, of a state that these parts make up."""
+    """Make a strong tag, in quotes, from the parts of a state."""
     return f'"{hashlib.sha256(repr(parts).encode()).hexdigest()[:32]}"'
 
 
 def session_etag(session_id: UUID, version: str | None) -> str:
-    """The tag of a session whose row has this version."""
+    """Make the tag of a session from the version of its row."""
     return etag_of(str(session_id), version)
 
 
 @dataclass(frozen=True)
 class Expected:
-    """The states that a change may be made of, by their tags; None: any that exists (`If-Match: *`)."""
+    """Tags that a client accepts as the current state; None: any existing state (`If-Match: *`)."""
 
     tags: frozenset[str] | None
 
     @classmethod
     def read(cls, if_match: str) -> Self:
-        """What a header says. A weak tag is that of no state, and so is what is not a tag."""
+        """Parse an `If-Match` header. Weak or malformed tags match no state."""
         return cls(None if if_match == "*" else frozenset(re.findall(r'(?:W/)?"[^"]*"', if_match)))
 
     def check(self, current: str, **now: Any) -> None:
-        """Raise PreconditionFailedError for another state; `now` says something of it beside its tag."""
+        """Raise PreconditionFailedError if `current` is not an accepted tag; `now` is added to its details."""
         if self.tags is not None and current not in self.tags:
             raise changed_meanwhile(current, **now)
 
 
 def changed_meanwhile(current: str, **now: Any) -> PreconditionFailedError:
-    """What is raised when the state is another than the one that a client has read."""
+    """Error for a change of a state that has changed since the client read it."""
     return PreconditionFailedError(
         "This has changed since you read it. Nothing was done.",
         hint="Read it again, and send the request with its new ETag, in quotes, if it is still what you want.",

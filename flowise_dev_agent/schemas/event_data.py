@@ -1,4 +1,4 @@
-"""What each type of event says beside its summary."""
+"""Data of each type of event."""
 
 from typing import ClassVar, Literal, TypeAlias
 from uuid import UUID
@@ -27,38 +27,38 @@ StoredType: TypeAlias = Literal[
     "done",
     "node_artifact:persisted",
 ]
-#: Sent to whoever listens, not stored.
+#: Event types that are sent to open streams and not stored.
 LiveType: TypeAlias = Literal["token", "tool_call", "tool_result"]
 EventType: TypeAlias = StoredType | LiveType
 
 
 class EventData(Bounded, Worded):
-    """What an event says beside its summary, whose code is in `texts`; 4 KB of it are kept."""
+    """Data of an event besides its summary; limited to 4 KB. `texts` has the code of the summary."""
 
     event_type: ClassVar[EventType]
 
 
 class NodeStartData(EventData):
-    """Of `node_start`."""
+    """Data of `node_start`."""
 
     event_type = "node_start"
 
 
 class NodeEndData(EventData):
-    """Of `node_end`."""
+    """Data of `node_end`."""
 
     event_type = "node_end"
 
 
 class NodeErrorData(EventData):
-    """Of `node_error`."""
+    """Data of `node_error`."""
 
     event_type = "node_error"
     code: str = ""
 
 
 class InterruptData(EventData):
-    """Of `interrupt`: which question the session asks; the session has the rest."""
+    """Data of `interrupt`: the question in short; the session has the rest."""
 
     event_type = "interrupt"
     interrupt_id: str = ""
@@ -69,7 +69,7 @@ class InterruptData(EventData):
 
 
 class Candidate(Worded):
-    """One way on: where it leads, whether it fits, and why or why not."""
+    """A candidate for the next step: the step, whether it fits, and the reason."""
 
     to: str
     fits: bool
@@ -77,7 +77,7 @@ class Candidate(Worded):
 
 
 class DecisionData(EventData):
-    """Of `decision`: a fork, with the candidate that was taken and those that were not; or what a check found."""
+    """Data of `decision`: a fork with its candidates and the taken one, or the findings of a check."""
 
     event_type = "decision"
     taken: str | None = None
@@ -85,11 +85,13 @@ class DecisionData(EventData):
     candidates: list[Candidate] = Field(default_factory=list)
     codes: list[str] = Field(default_factory=list, description="Codes of findings.")
     chatflow_id: str | None = None
-    where: Literal["live", "work"] | None = Field(default=None, description="Which flow someone else has changed.")
+    where: Literal["live", "work"] | None = Field(
+        default=None, description="Flow that someone else changed: the live one or the session's own."
+    )
 
 
 class RetryData(EventData):
-    """Of `retry`: the ops go back with findings (`codes`), or the run is tried again because of an error (`code`)."""
+    """Data of `retry`: the ops go back with findings (`codes`), or the run is repeated after an error (`code`)."""
 
     event_type = "retry"
     codes: list[str] = Field(default_factory=list)
@@ -99,14 +101,14 @@ class RetryData(EventData):
 
 
 class FallbackData(EventData):
-    """Of `fallback`: the other mode answered."""
+    """Data of `fallback`: the other mode answered."""
 
     event_type = "fallback"
     reason: str = ""
 
 
 class WriteData(EventData):
-    """Of `write`: a chatflow or a document store was written, accepted or removed on the Flowise server."""
+    """Data of `write`: a chatflow or a document store was written, accepted or removed on the Flowise server."""
 
     event_type = "write"
     chatflow_id: str | None = None
@@ -118,7 +120,7 @@ class WriteData(EventData):
 
 
 class TestData(EventData):
-    """Of `test`: one question, asked once. `before`: of the flow as it was before the change."""
+    """Data of `test`: one question, asked once. `before`: it was asked of the flow before the change."""
 
     __test__ = False  # not a pytest class
 
@@ -133,7 +135,7 @@ class TestData(EventData):
 
 
 class CostData(EventData):
-    """Of `cost`: model calls of one reasoning phase."""
+    """Data of `cost`: model calls of one reasoning phase."""
 
     event_type = "cost"
     model_calls: int = 0
@@ -145,7 +147,7 @@ class CostData(EventData):
 
 
 class ArtifactData(EventData):
-    """Of `artifact`: something was found or made. `flow` is the SHA-256 of a compiled flow of `ops` ops."""
+    """Data of `artifact`: something was found or made. `flow` is the SHA-256 of a compiled flow of `ops` ops."""
 
     event_type = "artifact"
     candidates: list[str] = Field(default_factory=list, description="Ids of flows that fit.")
@@ -161,7 +163,7 @@ class ArtifactData(EventData):
 
 
 class DriftCounts(Contract):
-    """How many node types differ."""
+    """Numbers of node types that differ."""
 
     added: int = 0
     removed: int = 0
@@ -169,7 +171,7 @@ class DriftCounts(Contract):
 
 
 class RepairNote(Contract):
-    """What was done about a node type that was asked of the server."""
+    """Result of looking up a missing node type on the server."""
 
     node_type: str
     action: str
@@ -182,7 +184,7 @@ class RepairNote(Contract):
 
 
 class DriftData(EventData):
-    """Of `drift`: the server's node types changed, cannot be read (`source` is `snapshot`), or were asked for."""
+    """Data of `drift`: the server's node types changed, were asked for, or cannot be read (`source` is `snapshot`)."""
 
     event_type = "drift"
     policy: Literal["warn", "fail", "refresh"] | None = None
@@ -201,7 +203,7 @@ class DriftData(EventData):
 
 
 class ErrorData(EventData):
-    """Of `error`: why the session failed."""
+    """Data of `error`: the reason why the session failed."""
 
     event_type = "error"
     code: str = ""
@@ -209,7 +211,7 @@ class ErrorData(EventData):
 
 
 class DoneData(EventData):
-    """Of `done`, the last event of a session."""
+    """Data of `done`, the last event of a session."""
 
     event_type = "done"
     outcome: Outcome | None = None
@@ -217,7 +219,7 @@ class DoneData(EventData):
 
 
 class NodeArtifactData(EventData):
-    """Of `node_artifact:persisted`: an artifact was stored; the address has it."""
+    """Data of `node_artifact:persisted`: an artifact was stored at the address in `reference`."""
 
     event_type = "node_artifact:persisted"
     artifact_id: UUID | None = None
@@ -231,14 +233,14 @@ class NodeArtifactData(EventData):
 
 
 class TokenData(EventData):
-    """Of `token`: a piece of a model's text while it is written."""
+    """Data of `token`: a piece of a model's text while it is written."""
 
     event_type = "token"
     text: str = ""
 
 
 class ToolCallData(EventData):
-    """Of `tool_call`: the model calls a tool."""
+    """Data of `tool_call`: the model calls a tool."""
 
     event_type = "tool_call"
     name: str = ""
@@ -246,7 +248,7 @@ class ToolCallData(EventData):
 
 
 class ToolResultData(EventData):
-    """Of `tool_result`: how the call of a tool ended."""
+    """Data of `tool_result`: the result of a tool call."""
 
     event_type = "tool_result"
     name: str = ""

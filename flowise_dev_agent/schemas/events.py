@@ -1,4 +1,4 @@
-"""What happens in a session, as a union by `type`. A row of the log and the `data` of a frame are the same event."""
+"""Events of a session, as a union by `type`. Rows of the log and `data` of stream frames are the same."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -75,7 +75,7 @@ class InterruptEvent(_Event):
 
 
 class DecisionEvent(_Event):
-    """Where the session goes next, and why."""
+    """The session decided on its next step."""
 
     type: Literal["decision"]
     data: DecisionData
@@ -112,7 +112,7 @@ class TestEvent(_Event):
 
 
 class CostEvent(_Event):
-    """What a reasoning phase cost."""
+    """A reasoning phase reported its cost."""
 
     type: Literal["cost"]
     data: CostData
@@ -126,7 +126,7 @@ class ArtifactEvent(_Event):
 
 
 class DriftEvent(_Event):
-    """Something about the server's node types."""
+    """The server's node types changed or were asked for."""
 
     type: Literal["drift"]
     data: DriftData
@@ -210,7 +210,7 @@ class EventPage(Contract):
 
 @dataclass(frozen=True)
 class NodeEvent:
-    """An event as a node, or a write without a graph, hands it to its run, which adds the rest."""
+    """An event as a node (or a write without a graph) reports it; the run adds the remaining fields."""
 
     node: str | None
     phase: str | None
@@ -221,11 +221,10 @@ class NodeEvent:
 
 
 def session_event(fields: JsonMapping) -> SessionEvent:
-    """An event from its fields, as they are stored or sent. What older versions wrote into `data` beside them is left
-    out."""
+    """Make an event from stored or sent fields. Obsolete fields of `data` from older versions are dropped."""
     return _EVENT.validate_python(fields, extra="ignore")
 
 
 def session_event_from_json(text: str | bytes) -> SessionEvent:
-    """The same from JSON text."""
+    """Parse an event from JSON text."""
     return _EVENT.validate_json(text, extra="ignore")

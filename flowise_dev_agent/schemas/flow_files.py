@@ -13,7 +13,7 @@ from flowise_dev_agent.schemas.flow_tests import GivenTests
 from flowise_dev_agent.schemas.flow_writes import MAX_OPS, FlowType
 from flowise_dev_agent.schemas.requests import Line, LongText, RequestBody
 
-#: The state of a file, and what is done about it.
+#: State of a file, and the resulting action.
 SyncState = Literal["new", "changed", "same", "drifted", "conflict", "missing", "removed"]
 SyncAction = Literal["create", "update", "keep", "none"]
 SyncResult = Literal["planned", "done", "waiting", "tests_failed", "failed", "left"]
@@ -33,7 +33,7 @@ class FlowFile(RequestBody):
     type: FlowType | None = Field(default=None, description="Flowise's type; found from the nodes when left out.")
     flow: UUID | None = Field(default=None, description="A flow on the server that this file takes over.")
     tests: GivenTests = Field(default_factory=list, max_length=10)
-    trials: int = Field(default=1, ge=1, le=10, description="How often each conversation has to pass.")
+    trials: int = Field(default=1, ge=1, le=10, description="Number of times that each conversation has to pass.")
 
     @model_validator(mode="after")
     def _has_one_content(self) -> Self:
@@ -43,13 +43,13 @@ class FlowFile(RequestBody):
 
     @property
     def sha256(self) -> str:
-        """Of what makes the flow: tests and names may change without a write."""
+        """SHA-256 of the parts that define the flow; a change of tests or names causes no write."""
         content = self.model_dump(mode="json", include={"requirement", "ops", "flow_data", "type"})
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 class AppliedFlow(Contract):
-    """What was written last from a file."""
+    """State that was last written from a file."""
 
     chatflow_id: str
     content_sha256: str = Field(description="Of the file's content then.")

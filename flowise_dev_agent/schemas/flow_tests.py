@@ -1,4 +1,4 @@
-"""Checks and tests of flows without a session: what clients send and what they get."""
+"""Bodies and results of checks and tests of flows without a session."""
 
 from datetime import datetime
 from typing import Annotated, Any, Literal, Self
@@ -22,8 +22,10 @@ def _may_lack(schema: dict[str, Any]) -> None:
 
 
 class GivenTest(TestCase):
-    """A conversation with the flow, of one to four turns. Without an id it gets the next free one; a form, a webhook or
-    a schedule needs no turns."""
+    """A conversation with the flow, of one to four turns (none for a form, a webhook or a schedule).
+
+    A test without an id gets the next free one.
+    """
 
     model_config = ConfigDict(json_schema_extra=_may_lack)
 
@@ -40,7 +42,7 @@ class ValidateFlow(RequestBody):
 
 
 class FlowValidation(Contract):
-    """What the validator says of a flow. `valid` means without errors."""
+    """Result of the validator. `valid` means without errors."""
 
     valid: bool
     errors: list[Finding] = Field(default_factory=list)
@@ -48,7 +50,7 @@ class FlowValidation(Contract):
 
     @classmethod
     def of(cls, findings: list[Finding]) -> Self:
-        """From all findings."""
+        """Make the result from all findings."""
         forbidding = errors(findings)
         return cls(
             valid=not forbidding, errors=forbidding, warnings=[item for item in findings if item not in forbidding]
@@ -69,7 +71,9 @@ class TestFlow(RequestBody):
     tests: GivenTests = Field(
         default_factory=list, max_length=10, description="Conversations; one plain question when left out."
     )
-    trials: Whole = Field(default=1, ge=1, le=10, description="How often each conversation is held and has to pass.")
+    trials: Whole = Field(
+        default=1, ge=1, le=10, description="Number of times that each conversation is held and has to pass."
+    )
 
     @field_validator("tests")
     @classmethod
@@ -103,5 +107,5 @@ class FlowTestView(Contract):
 
     @property
     def is_over(self) -> bool:
-        """Nothing changes any more."""
+        """True if the test has ended."""
         return self.status in ("done", "failed")

@@ -1,4 +1,4 @@
-"""Writes without a plan (imports, applied changes, promotions): what clients send, what is kept, what they get."""
+"""Bodies, stored requests and results of writes without a plan: imports, applied changes, promotions."""
 
 from typing import Annotated, Final, Literal, Self
 from uuid import UUID
@@ -78,7 +78,7 @@ class PromoteFlow(RequestBody):
 
 
 class MappedCredential(Contract):
-    """A credential and the one of the other instance that replaces it."""
+    """A credential and its replacement on the other instance."""
 
     type: str
     name: str
@@ -88,7 +88,7 @@ class MappedCredential(Contract):
 
 
 class BaseFlow(Contract):
-    """The flow that is replaced, as it was when it was read."""
+    """The flow that is replaced, in the state in which it was read."""
 
     chatflow_id: str
     sha256: str
@@ -135,7 +135,7 @@ class FlowWriteResult(Contract):
 
 
 class FlowDocument(Contract):
-    """A flow with everything in it, to be kept in a file."""
+    """A complete flow, to be kept in a file."""
 
     id: str
     name: str

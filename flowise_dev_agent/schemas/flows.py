@@ -31,13 +31,13 @@ class FlowSession(_View):
 
 
 class FlowFacts(_View):
-    """What tells a flow from others."""
+    """Identifying facts of a flow."""
 
     id: str
     name: str
     type: str
     instance: str
-    url: str | None = Field(description="Where it opens in the Flowise editor.")
+    url: str | None = Field(description="URL in the Flowise editor.")
     nodes: int
     node_types: list[str] = Field(description="The eight most frequent ones.")
     categories: list[str] = Field(description="The person's own tags.")
@@ -46,7 +46,8 @@ class FlowFacts(_View):
     public: bool
     draft: bool = Field(description="The draft of a session.")
     changed_by: str | None = Field(
-        default=None, description="Who changed it last through this service; null: somebody in Flowise. In lists only."
+        default=None,
+        description="Person who changed it last through this service; null: somebody in Flowise. In lists only.",
     )
     last_session: FlowSession | None = Field(default=None, description="The newest session on it; in lists only.")
     picture: FlowPicture | None = Field(default=None, description="In lists that are asked for pictures.")
@@ -84,7 +85,7 @@ class FlowView(_View):
     flow: FlowFacts
     etag: str = Field(default="", description=ETAG)
     graph: CanvasView
-    form: StartForm | None = Field(default=None, description="What the flow asks for first, in place of a question.")
+    form: StartForm | None = Field(default=None, description="Form that starts the flow, instead of a question.")
 
 
 class FlowSummary(_View):
@@ -93,8 +94,8 @@ class FlowSummary(_View):
     flow: FlowFacts
     etag: str = Field(default="", description=ETAG)
     summary: str = Field(
-        description="Nodes with what is set on them, then who feeds whom. Long texts by their length, credentials and "
-        "secrets only as set or not set."
+        description="Nodes with their values, then the connections. Long texts are given by their length, credentials "
+        "and secrets only as set or not set."
     )
 
 
@@ -103,16 +104,16 @@ class PreviewNode(Contract):
 
     node: CanvasNode
     state: Literal["existing", "new", "changed", "removed"]
-    placed: bool = Field(description="The position is that of the flow in Flowise, not one that code chose.")
-    purpose: str = Field(default="", description="What the plan says that it is for.")
+    placed: bool = Field(description="True if the position comes from the flow in Flowise, false if code chose it.")
+    purpose: str = Field(default="", description="Purpose from the plan.")
     model: str = Field(default="", description="The model that it asks.")
     prompt: str = Field(default="", description="The text that tells the model what to do; 4 000 characters of it.")
     values: list[FieldChange] = Field(
         default_factory=list,
-        description="What is set on it, by field or path: of a new node what differs from the defaults of its type, of "
-        "a changed one what changes. `before` is empty for nothing. Secrets are hidden.",
+        description="Values by field or path: for a new node those that differ from the defaults of its type, for a "
+        "changed node those that change. `before` is empty if nothing was set. Secrets are hidden.",
     )
-    parts: list[str] = Field(default_factory=list, description="Ids of the parts of the wish that it serves.")
+    parts: list[str] = Field(default_factory=list, description="Ids of the parts of the requirement that it serves.")
 
 
 class PreviewEdge(Contract):
@@ -126,17 +127,17 @@ class PreviewEdge(Contract):
 
 
 class Preview(Contract):
-    """What a session makes of its flow, put beside what there is now."""
+    """Preview of a session's change: the flow beside its current state."""
 
     source: Literal["plan", "ops", "flow"] = Field(
-        description="What it is drawn from: the plan, the ops that were compiled for it, or the flow that was written."
+        description="Source of the picture: the plan, the compiled ops, or the written flow."
     )
     flow_name: str
     kind: FlowKind
-    summary: str = Field(description="What changes, in one line.")
+    summary: str = Field(description="Summary of the changes in one line.")
     nodes: list[PreviewNode]
     edges: list[PreviewEdge]
-    parts: list[Part] = Field(description="The parts of the wish with the ids of the nodes in the picture.")
+    parts: list[Part] = Field(description="Parts of the requirement with the ids of the nodes in the picture.")
     unconnected: list[str] = Field(
         default_factory=list, description="New nodes whose connections are decided while the flow is built."
     )

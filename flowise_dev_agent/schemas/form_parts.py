@@ -29,22 +29,22 @@ def _plain(text: str) -> str:
 
 Name = Annotated[str, StringConstraints(min_length=1, max_length=200), AfterValidator(_said)]
 Text = Annotated[str, StringConstraints(min_length=1, max_length=32_000), AfterValidator(_said)]
-#: What people call a step, a branch or a field; it may be empty.
+#: Title of a step, a branch or a field; it may be empty.
 Title = Annotated[str, StringConstraints(strip_whitespace=True, max_length=60), AfterValidator(_plain)]
 
 
 def shown_for(*kinds: JsonValue, **others: JsonValue) -> JsonDict:
-    """What a form has to know of a part that only these kinds have, and only where `others` are so."""
+    """JSON Schema key that shows a part only for these kinds, and only if other fields have these values."""
     return {"x-show": {"kind": list(kinds), **others}}
 
 
 def called(**titles: str) -> JsonDict:
-    """How a form names the values of a choice."""
+    """JSON Schema key with the titles of a choice's values."""
     return {"x-options": [{"const": value, "title": title} for value, title in titles.items()]}
 
 
 class FormSource(Contract):
-    """A source to answer from. A file is uploaded in Flowise; until then the flow holds a marked placeholder."""
+    """A source of answers. A file is uploaded in Flowise; until then the flow holds a marked placeholder."""
 
     kind: Literal["text", "pdf", "csv", "docx", "web", "store"] = Field(
         json_schema_extra=called(
@@ -88,7 +88,7 @@ class FormSource(Contract):
 
     @property
     def needs(self) -> str:
-        """The field that is still to be filled in, empty for none; a file is no part of a form."""
+        """Name of the field that is still to be filled in; empty for none. A form cannot hold a file."""
         field = {"text": "text", "web": "url", "store": "store"}.get(self.kind, "")
         return field if field and not getattr(self, field).strip() else ""
 
@@ -151,5 +151,5 @@ class FormSchedule(Contract):
 
     @property
     def days(self) -> str:
-        """The days as Flowise numbers them, empty for every day."""
+        """Numbers of the days in Flowise, empty for every day."""
         return ",".join(str(number) for number, day in enumerate(WEEKDAYS, 1) if day in self.weekdays)

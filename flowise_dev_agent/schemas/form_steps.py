@@ -1,4 +1,4 @@
-"""The steps of a flow in a form: what each of them does, where it is, and what its texts name in braces.
+"""Steps of a flow in a form: their kinds, their places, and the names in their texts.
 
 The list is a tree: a step is behind the one above it, or on the branch that it names. In its texts `{Title}` stands for
 the answer of a step that leads to it, `{field}` for a field of the form that starts the flow, and `{message}` for what
@@ -30,7 +30,7 @@ KINDS: Final[Mapping[Kind, str]] = {
     "repeat": "Go back",
 }
 APPROVED, REJECTED, MESSAGE = "approved", "rejected", "message"
-#: What a kind cannot do without, and the texts in which names may stand.
+#: Required field of each kind; below, the fields whose texts may contain names.
 _NEEDS: Final[Mapping[Kind, str]] = {
     "answer": "prompt",
     "sort": "branches",
@@ -41,12 +41,12 @@ _NEEDS: Final[Mapping[Kind, str]] = {
 }
 _TEXTS: Final = ("prompt", "question", "url", "message")
 _LABEL, _LABEL_WORDS, _QUOTE = 40, 5, 200
-#: What no title is made of: quotes and braces, and what OpenAI refuses in the name of an answer.
+#: Characters removed from titles: quotes, braces, and those that OpenAI refuses in the name of an answer.
 _SIGNS: Final = re.compile(r"\s?[{}<>\"“”„«»/\\|]\s?")
 _UNNAMED: Final = re.compile(r"[<>/\\|]")
 _DEEPEST: Final = 50
 _NAME: Final = re.compile(r"\{([^{}\"\n]{1,60})\}")
-#: What looks like a name, in difference to `{3}` or `{"a": 1}`.
+#: Text that looks like a name, unlike `{3}` or `{"a": 1}`.
 _LIKE_A_NAME: Final = re.compile(r"[\w ]*[^\W\d_][\w ]*")
 #: Scheme, host and port, before the first thing that a name could change.
 _ADDRESS: Final = re.compile(r"https?://[^\s/?#\\@{}<>\"'|^`]+(?:[/?#]\S*)?")
@@ -116,12 +116,12 @@ class FormStep(Contract):
 
     @property
     def name(self) -> str:
-        """What people call it."""
+        """Title of the step, else of its kind."""
         return self.title or KINDS[self.kind]
 
     @property
     def label(self) -> str:
-        """Its title in Flowise: the first words of its text where it has none."""
+        """Title in Flowise; without a title, the first words of its text."""
         said = " ".join((self.prompt or self.question or self.message).split()[:_LABEL_WORDS])
         return self.title or shortened(_SIGNS.sub(" ", said), _LABEL).strip() or KINDS[self.kind]
 
@@ -135,17 +135,20 @@ class FormStep(Contract):
 
     @property
     def quote(self) -> str:
-        """The beginning of its line, by which a plan speaks of it."""
+        """Beginning of the line, by which a plan refers to the step."""
         return self.line[:_QUOTE].strip()
 
 
-# --- Where a step is ----------------------------------------------------------------------------------------------
+# --- Places of steps ----------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Place:
-    """Behind which step a path goes on (by its number; -1 is the start), on which branch of it, and which step gave
-    the latest answer there (-1: none)."""
+    """A place at which a path continues.
+
+    `behind` is the number of the step before it (-1: the start), `branch` the branch of that step, `answer` the step
+    with the latest answer (-1: none).
+    """
 
     behind: int = -1
     branch: str = ""
@@ -153,7 +156,7 @@ class Place:
 
 
 class Paths:
-    """Where the next step may go, while one step after the other is taken."""
+    """Open paths of a flow, while its steps are added one by one."""
 
     def __init__(self) -> None:
         #: By path: where it goes on, or None; why one does not go on; the branches with their paths.
@@ -164,16 +167,16 @@ class Paths:
 
     @property
     def open(self) -> list[Place]:
-        """Where paths go on."""
+        """Places at which paths continue."""
         return [end for end in self._ends if end]
 
     def end(self, branch: str = "") -> Place | None:
-        """Where a step on this branch would be ("": behind the last one); None where there is no place for it."""
+        """Place of a step on this branch ("": behind the last step); None if there is none."""
         path = self.branches.get(key(branch)) if branch else self._here
         return None if path is None else self._ends[path]
 
     def take(self, number: int, step: FormStep) -> Place:
-        """The place of the next step. Raises ValueError where it has none."""
+        """Add the next step and return its place. Raises ValueError if there is no place for it."""
         path = self.branches.get(key(step.branch)) if step.branch else self._here
         end = self.end(step.branch)
         if path is None or end is None:
@@ -208,19 +211,19 @@ class Paths:
 
 @dataclass(frozen=True)
 class Tree:
-    """The place of each step, and where paths are still open."""
+    """Places of all steps, and the places at which paths are still open."""
 
     places: Sequence[Place]
     ends: Sequence[Place]
 
     def above(self, number: int) -> Iterator[int]:
-        """The steps that lead to this one, the nearest first."""
+        """Numbers of the steps that lead to this one, nearest first."""
         while (number := self.places[number].behind) >= 0:
             yield number
 
 
 def tree_of(steps: Sequence[FormStep]) -> Tree:
-    """Raises ValueError, which says of which step the place is not known and why."""
+    """Find the place of each step. Raises ValueError with the step and the reason if one has no place."""
     paths, found = Paths(), list[Place]()
     for n, step in enumerate(steps):
         try:
@@ -231,7 +234,7 @@ def tree_of(steps: Sequence[FormStep]) -> Tree:
 
 
 def key(name: str) -> str:
-    """A name as it is compared."""
+    """Normalise a name for comparison."""
     return " ".join(name.split()).casefold()
 
 
@@ -243,13 +246,12 @@ def _at(number: int, step: FormStep) -> str:
     return f"Step {number + 1} (“{step.name}”):"
 
 
-# --- What texts name ----------------------------------------------------------------------------------------------
+# --- Names in texts -----------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Named:
-    """What a name in braces stands for: the answer of a step by its number, else a field of the form, else what the
-    person wrote."""
+    """Meaning of a name in braces: the answer of step `step`, else form field `field`, else the person's message."""
 
     name: str
     step: int = -1
@@ -257,7 +259,7 @@ class Named:
 
 
 def names_at(number: int, steps: Sequence[FormStep], tree: Tree, fields: Sequence[str] | None) -> dict[str, Named]:
-    """What the texts of a step can name. `fields` are those of a form; None where the flow starts with a message."""
+    """Names that the texts of a step can use. `fields` are the names of a form; None if a message starts the flow."""
     if steps[number].kind == "each":
         # Flowise runs it apart from all other steps.
         return {}
@@ -269,7 +271,7 @@ def names_at(number: int, steps: Sequence[FormStep], tree: Tree, fields: Sequenc
 
 
 def pieces(text: str, known: Mapping[str, Named]) -> list[str | Named]:
-    """A text cut into what is meant as it is and what is named in it."""
+    """Split a text into plain pieces and names."""
     found, start = list[str | Named](), 0
     for one in _NAME.finditer(text):
         if (named := known.get(key(one[1]))) is not None:
@@ -279,7 +281,7 @@ def pieces(text: str, known: Mapping[str, Named]) -> list[str | Named]:
 
 
 def json_of(body: str) -> JsonValue:
-    """A body as it is sent. Raises ValueError."""
+    """Parse a JSON body. Raises ValueError."""
     value = json.loads(body)
     # Neither half a sign nor a number without end.
     json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
@@ -294,19 +296,18 @@ def _is_deep(value: JsonValue, most: int) -> bool:
 
 
 def texts_of(value: JsonValue) -> Iterator[str]:
-    """The texts in a body."""
+    """All texts in a JSON body."""
     if isinstance(value, str):
         yield value
     for one in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
         yield from texts_of(one)
 
 
-# --- What is wrong ------------------------------------------------------------------------------------------------
+# --- Problems -----------------------------------------------------------------------------------------------------
 
 
 def problems(steps: Sequence[FormStep], fields: Sequence[str] | None) -> list[str]:
-    """What is wrong with the steps, each in a sentence for people that says which step it is and what to do. `fields`
-    as in `names_at`."""
+    """Problems of the steps, each as a sentence with the step and the remedy. `fields` as in `names_at`."""
     found = [f"{_at(n, step)} {text}" for n, step in enumerate(steps) for text in _own(step)]
     taken = {MESSAGE} if fields is None else {key(one) for one in fields}
     for n, step in enumerate(steps):
@@ -330,7 +331,7 @@ def problems(steps: Sequence[FormStep], fields: Sequence[str] | None) -> list[st
 
 
 def _own(step: FormStep) -> Iterator[str]:
-    """What is wrong with a step wherever it is."""
+    """Problems of a step regardless of its place."""
     needed = _NEEDS.get(step.kind)
     # An address may be filled in later, see `DesignForm.needs`.
     if needed and needed != "url" and not getattr(step, needed):
@@ -354,7 +355,7 @@ def _own(step: FormStep) -> Iterator[str]:
 
 
 def _misnamed(step: FormStep, known: Mapping[str, Named]) -> Iterator[str]:
-    """What is wrong with the names in its texts."""
+    """Problems of the names in a step's texts."""
     texts: list[str] = [getattr(step, name) for name in _TEXTS]
     try:
         texts += [*texts_of(json_of(step.body))] if step.body else []
@@ -370,7 +371,7 @@ def _misnamed(step: FormStep, known: Mapping[str, Named]) -> Iterator[str]:
 
 
 def _misplaced(number: int, steps: Sequence[FormStep], tree: Tree) -> Iterator[str]:
-    """What is wrong with a reply or a repetition because of what is above it."""
+    """Problems of a reply or a repetition that follow from the steps above it."""
     step, above = steps[number], [*tree.above(number)]
     if step.kind == "reply" and not step.message and tree.places[number].answer < 0:
         yield "there is no answer yet that it could send. Write its message."

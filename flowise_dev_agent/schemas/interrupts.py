@@ -1,4 +1,4 @@
-"""The questions that a session asks a person, as a union by `type`."""
+"""Interrupts: questions of a session to a person, as a union by `type`."""
 
 import json
 from datetime import datetime
@@ -32,7 +32,7 @@ WriteMode = Literal["staged", "direct"]
 
 
 class Option(Worded):
-    """An action that is offered now; answers with any other are refused."""
+    """An allowed action; answers with any other action are refused."""
 
     value: Action
     label: str
@@ -40,7 +40,7 @@ class Option(Worded):
 
 
 class TargetCandidate(Contract):
-    """A flow that the person may mean."""
+    """A candidate for the flow that the person refers to."""
 
     id: str
     name: str
@@ -77,14 +77,14 @@ class CredentialCandidate(Contract):
 
 
 class MissingCredential(Contract):
-    """A credential type that the plan needs: without candidates there is none, with several one must be chosen."""
+    """A credential type that the plan needs: without candidates it is missing, with several one must be chosen."""
 
     type: str
     candidates: list[CredentialCandidate] = Field(default_factory=list)
 
 
 class PatternUse(Contract):
-    """The accepted flow that a new one starts from."""
+    """Pattern, an accepted earlier flow, from which the new flow starts."""
 
     pattern_used: bool = False
     pattern_id: int | None = None
@@ -92,20 +92,20 @@ class PatternUse(Contract):
 
 
 class ClarificationData(Bounded):
-    """What a `clarification` is about."""
+    """Data of a `clarification`."""
 
     questions: list[str]
     ambiguity: int | None = None
 
 
 class SelectTargetData(Bounded):
-    """What a `select_target` is about."""
+    """Data of a `select_target`."""
 
     candidates: list[TargetCandidate]
 
 
 class Approval(Contract):
-    """A person's answer that waits for another person to give the same one."""
+    """First of two approvals: the answer waits for another person to give the same one."""
 
     by: str = Field(description="Name of the key.")
     at: datetime
@@ -114,12 +114,12 @@ class Approval(Contract):
 
 
 class Decided(Bounded, Worded):
-    """What a question that lets something be written is about."""
+    """Data of an interrupt whose answer may allow a write."""
 
     approvals: list[Approval] = Field(
         default_factory=list,
         exclude_if=lambda given: not given,
-        description="Where two persons decide: who has decided so far.",
+        description="Approvals so far, if two persons have to approve.",
     )
 
 
@@ -127,16 +127,16 @@ ApprovalReason: TypeAlias = Literal["plan_ready", "plan_revised", "plan_widened"
 
 
 class PlanApprovalData(Decided):
-    """What a `plan_approval` is about."""
+    """Data of a `plan_approval`."""
 
     plan: str = Field(default="", description="Markdown.")
     language: str = Field(default="en", description="Of the person, and of the plan's fixed words where known.")
     contract: PlanContract
     starter: ChosenStarter | None = Field(
-        default=None, description="What was chosen where no model read the requirement."
+        default=None, description="Form that code chose, if no model read the requirement."
     )
     form: DesignForm | None = Field(
-        default=None, description="What the plan was made of; an answer may send it, changed, as `design`."
+        default=None, description="Form that the plan was made from; an answer may send it, changed, as `design`."
     )
     approaches: list[Approach] = Field(default_factory=list)
     missing_credentials: list[str] = Field(default_factory=list, description="Credential types.")
@@ -144,31 +144,31 @@ class PlanApprovalData(Decided):
     write_mode: WriteMode | None = None
     notes: list[str] = Field(default_factory=list)
     pattern: PatternUse = PatternUse()
-    details: PlanDetails | None = Field(default=None, description="What the plan means for the flow as it is.")
+    details: PlanDetails | None = Field(default=None, description="Effects of the plan on the existing flow.")
     assumed: list[Part] = Field(default_factory=list, description="Parts of the requirement that leave a choice.")
     not_done: list[Part] = Field(default_factory=list, description="Parts that the flow will not do, with the reason.")
-    capability: Capability | None = Field(default=None, description="What an approval allows.")
-    added: Capability | None = Field(default=None, description="What of it the last approval does not cover.")
+    capability: Capability | None = Field(default=None, description="Permissions that an approval gives.")
+    added: Capability | None = Field(default=None, description="Permissions that the last approval did not give.")
 
 
 class CredentialCheckData(Decided):
-    """What a `credential_check` is about."""
+    """Data of a `credential_check`."""
 
     credentials: list[MissingCredential]
 
 
 class PatchReviewData(Decided):
-    """What a `patch_review` is about."""
+    """Data of a `patch_review`."""
 
     change: Maybe[Difference] = None
-    meanwhile: Maybe[Difference] = Field(default=None, description="What someone else changed since the flow was read.")
+    meanwhile: Maybe[Difference] = Field(default=None, description="Changes by someone else since the flow was read.")
     ops: list[PatchOp] = Field(default_factory=list)
     findings: list[Finding] = Field(default_factory=list)
     budget: BudgetCeilings = BudgetCeilings()
 
 
 class ResultReviewData(Decided):
-    """What a `result_review` is about."""
+    """Data of a `result_review`."""
 
     chatflow: FlowLink
     verdict: Maybe[Verdict] = None
@@ -184,12 +184,12 @@ class ResultReviewData(Decided):
     notes: list[str] = Field(default_factory=list)
     usage: Usage = Usage()
     warnings: list[Finding] = Field(default_factory=list)
-    placeholders: list[str] = Field(default_factory=list, description="What is still to be filled in.")
+    placeholders: list[str] = Field(default_factory=list, description="Values that are still to be filled in.")
     degraded: list[DegradedPhase] = Field(default_factory=list)
 
 
 class ListedInterrupt(Versioned, Worded):
-    """An open question in a list, without what it is about."""
+    """An open interrupt in a list, without its data."""
 
     id: str
     type: InterruptType
@@ -204,7 +204,7 @@ class _Interrupt(Versioned, Worded):
     options: list[Option]
 
     def as_value(self) -> str:
-        """The value for LangGraph's `interrupt`, which gives it an id: as text, since an object is copied deeply."""
+        """Value for LangGraph's `interrupt`, as text: LangGraph would copy an object deeply."""
         return json_text(self.model_dump(mode="json", exclude={"id"})).decode()
 
 
@@ -213,7 +213,7 @@ def _schema_of(type_: InterruptType) -> Any:
 
 
 class ClarificationInterrupt(_Interrupt):
-    """The requirement leaves open what to build."""
+    """Interrupt for an ambiguous requirement."""
 
     type: Literal["clarification"] = "clarification"
     reason: Literal["ambiguous_requirement"] = "ambiguous_requirement"
@@ -222,7 +222,7 @@ class ClarificationInterrupt(_Interrupt):
 
 
 class SelectTargetInterrupt(_Interrupt):
-    """Which existing flow is meant."""
+    """Interrupt for the choice of an existing flow."""
 
     type: Literal["select_target"] = "select_target"
     reason: Literal["existing_flow_named", "no_flows", "target_not_found", "target_ambiguous"]
@@ -231,7 +231,7 @@ class SelectTargetInterrupt(_Interrupt):
 
 
 class PlanApprovalInterrupt(_Interrupt):
-    """The plan, before anything is written."""
+    """Interrupt for the approval of a plan, before anything is written."""
 
     type: Literal["plan_approval"] = "plan_approval"
     reason: ApprovalReason
@@ -240,7 +240,7 @@ class PlanApprovalInterrupt(_Interrupt):
 
 
 class CredentialCheckInterrupt(_Interrupt):
-    """The instance lacks a credential that the plan needs, or has several."""
+    """Interrupt for a credential that the instance lacks, or of which it has several."""
 
     type: Literal["credential_check"] = "credential_check"
     reason: Literal["credential_missing", "credential_ambiguous"]
@@ -249,7 +249,7 @@ class CredentialCheckInterrupt(_Interrupt):
 
 
 class PatchReviewInterrupt(_Interrupt):
-    """Something stops the write, or the person asked to see the change first."""
+    """Interrupt before a write that cannot continue or that the person wants to see first."""
 
     type: Literal["patch_review"] = "patch_review"
     reason: Literal["diff_requested", "stale_base", "budget", "repeated_finding"]
@@ -258,7 +258,7 @@ class PatchReviewInterrupt(_Interrupt):
 
 
 class ResultReviewInterrupt(_Interrupt):
-    """The written and tested flow."""
+    """Interrupt for the review of the written and tested flow."""
 
     type: Literal["result_review"] = "result_review"
     reason: Literal["tests_passed", "tests_failed", "not_tested", "nothing_to_change"]
@@ -282,6 +282,6 @@ INTERRUPT: TypeAdapter[Interrupt] = TypeAdapter(Interrupt, config=ConfigDict(def
 
 
 def raised_interrupt(value: str | JsonMapping, id_: str) -> Interrupt:
-    """What a node has raised (`as_value`; earlier versions raised the object), with the id that LangGraph gave it."""
+    """Parse the value that a node raised (`as_value`, an object in earlier versions) and set LangGraph's id."""
     fields: JsonMapping = json.loads(value) if isinstance(value, str) else value
     return read_as(INTERRUPT, {**fields, "id": id_})

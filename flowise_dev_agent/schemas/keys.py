@@ -1,4 +1,4 @@
-"""Keys of people and programs: what is asked for, and what is shown of them. The key itself is shown once."""
+"""API keys of people and programs: bodies and views. The key itself is shown once."""
 
 from datetime import datetime
 from typing import Annotated, Literal
@@ -74,7 +74,7 @@ class MadeKey(KeyView):
 
 
 class OwnerView(Contract):
-    """A team or a person whom keys act for and sessions belong to."""
+    """An owner: the team or person that keys act for and sessions belong to."""
 
     id: str
     name: str
@@ -90,7 +90,7 @@ class OwnerList(Contract):
 
 
 class CallerView(Contract):
-    """Whose key a request has come with, or who is signed in."""
+    """Caller of a request: the key, or the person who is signed in."""
 
     name: str
     key_id: str | None = Field(
@@ -102,13 +102,13 @@ class CallerView(Contract):
 
 
 class SignedOut(BaseModel):
-    """The end of a sign-in."""
+    """Result of a sign-out."""
 
-    url: str | None = Field(description="Where the person signs out at the provider too; None: nowhere.")
+    url: str | None = Field(description="Sign-out page of the provider; None: it has none.")
 
 
 class ProtectedResource(BaseModel):
-    """Who gives tokens for `/mcp` (RFC 9728)."""
+    """OAuth metadata of `/mcp` (RFC 9728): the servers that issue its tokens."""
 
     resource: str
     authorization_servers: list[str]

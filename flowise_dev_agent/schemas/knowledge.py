@@ -29,14 +29,14 @@ class InstanceKnowledge(BaseModel):
 
 
 class KnowledgeReport(BaseModel):
-    """The snapshot, and by instance id what is known of its server."""
+    """The snapshot, and the knowledge about each server by instance id."""
 
     snapshot: SnapshotInfo
     instances: dict[str, InstanceKnowledge]
 
 
 class StepResult(BaseModel):
-    """What a step of a refresh read. The node types also say whether they changed."""
+    """Result of a step of a refresh. For node types it also says whether they changed."""
 
     count: int
     flowise_version: str | None = None
@@ -45,7 +45,7 @@ class StepResult(BaseModel):
 
 
 class RefreshView(BaseModel):
-    """A refresh. `step` is what is read now; `result` what the finished steps found."""
+    """A refresh. `step` is the current step, `result` the results of the finished ones."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -62,7 +62,7 @@ class RefreshView(BaseModel):
 
 
 class KnowledgeView(BaseModel):
-    """What is known of an instance, and its last refresh."""
+    """Knowledge about an instance, and its last refresh."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -75,7 +75,7 @@ class KnowledgeView(BaseModel):
 
 
 class KnowledgeList(BaseModel):
-    """All instances, the default one first, and the committed snapshot that they are compared with."""
+    """All instances, the default one first, and the committed snapshot for comparison."""
 
     snapshot: SnapshotInfo
     instances: list[KnowledgeView]

@@ -1,5 +1,4 @@
-"""Artifacts: what a step of the graph leaves as a record. Plan, memory, milestone and decision, with the payloads of
-the specification."""
+"""Artifacts: records that the steps of the graph leave."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -21,16 +20,16 @@ MAX_ARTIFACT_BYTES: Final = 64_000
 
 
 class RoutingState(Contract):
-    """Where the session was when the artifact was made."""
+    """Position of the session when the artifact was made."""
 
     node: str = ""
     phase: str = ""
     iteration: int = 0
-    route_key: str | None = Field(default=None, description="Where it went on to, if that was decided here.")
+    route_key: str | None = Field(default=None, description="Next step, if it was decided here.")
 
 
 class PlanTask(Contract):
-    """One thing to do: a node, a value, a test."""
+    """One task of a plan: a node, a value, a test."""
 
     task_id: str
     task_key: str
@@ -55,7 +54,7 @@ class StoredPlan(Contract):
 
 
 class OperationCounts(Contract):
-    """What storing did, in stages and tasks."""
+    """Numbers of stages and tasks by result of storing."""
 
     created: int = 0
     updated: int = 0
@@ -64,13 +63,13 @@ class OperationCounts(Contract):
 
 
 class PlanPayload(Bounded):
-    """Of `plan`: the plan as it is stored now, and what was done to it."""
+    """Payload of `plan`: the plan as it is stored now, and the operations on it."""
 
     artifact_type: Literal["plan"] = "plan"
     mode: Mode
     store_mode: StoreMode
     action_results: list[str] = Field(default_factory=list)
-    additive_prompt: str = Field(default="", description="What the person asked to be changed.")
+    additive_prompt: str = Field(default="", description="Changes that the person requested.")
     operation_counts: OperationCounts
     touched: list[str] = Field(default_factory=list, description="Ids of stages and tasks.")
     warnings: list[str] = Field(default_factory=list)
@@ -85,7 +84,7 @@ class PlanPayload(Bounded):
 
 
 class RememberedFlow(Contract):
-    """A pattern or note, or what became of it in a search."""
+    """A pattern or note, or its result in a search."""
 
     memory_id: int
     kind: MemoryKind = "pattern"
@@ -95,7 +94,7 @@ class RememberedFlow(Contract):
 
 
 class MemoryAdd(Contract):
-    """What is kept, and how."""
+    """A memory to store."""
 
     text: str
     store_mode: Literal["append", "replace"]
@@ -103,7 +102,7 @@ class MemoryAdd(Contract):
 
 
 class MemoryRetrieve(Contract):
-    """What was looked for."""
+    """A query for memories."""
 
     query_text: str = ""
     memory_id: int | None = None
@@ -112,7 +111,7 @@ class MemoryRetrieve(Contract):
 
 
 class MemoryPayload(Bounded):
-    """Of `memory`: patterns that were looked for, or kept. No model takes part, so the mode is deterministic."""
+    """Payload of `memory`: patterns that were searched or stored. No model takes part, so the mode is deterministic."""
 
     artifact_type: Literal["memory"] = "memory"
     action: Literal["add", "retrieve"]
@@ -136,7 +135,7 @@ class MemoryPayload(Bounded):
 
 
 class MilestoneState(Contract):
-    """A phase, an iteration or the acceptance."""
+    """State of a milestone: a phase, an iteration or the acceptance."""
 
     milestone_key: str
     status: Literal["planned", "in_progress", "completed"]
@@ -145,7 +144,7 @@ class MilestoneState(Contract):
 
 
 class MilestonePayload(Bounded):
-    """Of `milestone`."""
+    """Payload of `milestone`."""
 
     artifact_type: Literal["milestone"] = "milestone"
     action: Literal["create_or_update", "mark_complete"]
@@ -158,7 +157,7 @@ class MilestonePayload(Bounded):
 
 
 class Evaluation(Contract):
-    """One way on, and whether its condition held."""
+    """A candidate for the next step, and whether its condition held."""
 
     connector_id: str
     condition_text: str
@@ -167,7 +166,7 @@ class Evaluation(Contract):
 
 
 class DecisionPayload(Bounded):
-    """Of `decision`: a fork of the graph. The connectors are its edges."""
+    """Payload of `decision`: a fork of the graph. The connectors are its edges."""
 
     artifact_type: Literal["decision"] = "decision"
     matched_connector_ids: list[str] = Field(default_factory=list)
@@ -184,8 +183,11 @@ _PAYLOAD: TypeAdapter[ArtifactPayload] = TypeAdapter(Annotated[ArtifactPayload, 
 
 @dataclass(frozen=True)
 class NodeArtifact:
-    """An artifact as a node hands it to its run. `memory_id`: the pattern that it is about. `answered`: it follows from
-    the person's last answer, which the audit log has."""
+    """An artifact as a node reports it to its run.
+
+    `memory_id` is the pattern that it is about. `answered`: it follows from the person's last answer, which the audit
+    log has.
+    """
 
     payload: ArtifactPayload
     memory_id: int | None = None
@@ -224,7 +226,7 @@ class _Envelope(Contract):
 
 
 class ArtifactPage(_Envelope):
-    """Artifacts, newest first, with the ids that they were asked for by."""
+    """Artifacts, newest first, with the ids of the request."""
 
     count: int = Field(description="Of all that fit.")
     limit: int
@@ -239,7 +241,7 @@ class ArtifactDetail(_Envelope):
 
 
 class Memory(Contract):
-    """A pattern: an accepted flow that new ones may start from; or a note: what a person had remembered."""
+    """A memory: a pattern (an accepted flow that new ones may start from) or a note of a person."""
 
     memory_id: int
     kind: MemoryKind = "pattern"
@@ -279,7 +281,7 @@ class NewMemory(RequestBody):
 
 
 class MemoryPage(_Envelope):
-    """Memories, with the id that they were asked for by."""
+    """Memories, with the id of the request."""
 
     count: int = Field(description="Of those in `items`.")
     limit: int
@@ -309,7 +311,7 @@ class MemoryReport(Contract):
 
 
 class MilestoneReport(Contract):
-    """The milestones of a session, each as it was last."""
+    """Milestones of a session, each in its latest state."""
 
     session_id: UUID
     milestones: list[MilestoneState]
@@ -317,5 +319,5 @@ class MilestoneReport(Contract):
 
 
 def read_payload(row: Any) -> ArtifactPayload:
-    """A stored payload."""
+    """Parse a stored payload."""
     return _PAYLOAD.validate_python(row, extra="ignore")

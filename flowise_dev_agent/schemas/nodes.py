@@ -38,11 +38,11 @@ class NodeInputView(Contract):
     required: bool = Field(description="False for a field that only some settings of others show.")
     default: JsonValue = None
     options: list[str] = Field(default_factory=list)
-    lists_options: bool = Field(default=False, description="The server lists what it may be set to.")
+    lists_options: bool = Field(default=False, description="The server lists its options.")
 
 
 class NodeExample(Contract):
-    """How a flow of the server's marketplace uses a node type."""
+    """Example of a node type from a marketplace flow."""
 
     template: str = Field(description="Name of the template.")
     type: str = Field(description="Chatflow or AgentflowV2.")
@@ -64,8 +64,10 @@ class NodeTypeDetails(Contract):
 
 
 class OptionsRequest(RequestBody):
-    """Which options: of a param, by its name or path. `credential_id` is for options that need a credential; by default
-    the only one of the type is taken."""
+    """Request for the options of a param, by its name or path.
+
+    `credential_id` is for options that need a credential; the default is the only one of its type.
+    """
 
     param: str = Field(min_length=1, max_length=120)
     credential_id: str | None = Field(default=None, max_length=100)
@@ -79,7 +81,7 @@ class OptionView(Contract):
 
 
 class NodeOptions(Contract):
-    """What a param may be set to. `source` says who lists it: `node type` or `server`."""
+    """Options of a param. `source` is `node type` or `server`."""
 
     node: str
     param: str
@@ -102,7 +104,7 @@ class TemplateHit(_View):
 
 
 class CatalogueHits(_View):
-    """What fits the words, best first."""
+    """Search results, best first."""
 
     instance: str
     flowise_version: str

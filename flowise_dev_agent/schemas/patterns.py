@@ -12,7 +12,7 @@ Category = Literal["rag", "tool_agent", "conversational", "custom"]
 
 
 class PatternData(BaseModel):
-    """A pattern to take along: ops without credentials, secrets and documents."""
+    """A pattern for export: ops without credentials, secrets and documents."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -51,7 +51,7 @@ class PatternList(BaseModel):
 
 
 class PatternFile(BaseModel):
-    """What `export` gives and `import` takes."""
+    """File format of `export` and `import`."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -61,14 +61,14 @@ class PatternFile(BaseModel):
 
 
 class Skipped(BaseModel):
-    """A pattern that was not taken."""
+    """A pattern that was not imported."""
 
     index: int
     reason: str
 
 
 class ImportResult(BaseModel):
-    """What an import came to."""
+    """Result of an import."""
 
     imported: list[int] = Field(description="ids of the new patterns")
     skipped: list[Skipped]

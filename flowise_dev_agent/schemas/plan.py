@@ -1,4 +1,4 @@
-"""The plan: what the person wants, part by part, and what they approve."""
+"""The plan: the requirement part by part, and the agreement that the person approves."""
 
 import re
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ NO_TEST: Final = "no question shows it"
 
 
 def numbered(prefix: str) -> BeforeValidator:
-    """Gives the items of a list that lack an id, or share one, the next free id."""
+    """Give the next free id to the items of a list that lack an id, or share one."""
 
     def number(items: Any) -> Any:
         if not isinstance(items, list):
@@ -43,7 +43,7 @@ def _has_text_id(item: dict[Any, Any]) -> bool:
 
 
 class Intent(Contract):
-    """What the person wants. `ambiguity` runs from 0 (clear) to 10 (anyone's guess); 5 and more asks `questions`."""
+    """The person's intent. `ambiguity` runs from 0 (clear) to 10 (anyone's guess); 5 and more asks `questions`."""
 
     operation: Operation
     ambiguity: int = Field(ge=0, le=10)
@@ -51,11 +51,11 @@ class Intent(Contract):
     title: str = Field(min_length=1, max_length=120, description="four to six words for the session list")
     target_hint: str | None = Field(default=None, description="the existing flow that the person means, in their words")
     language: str = Field(default="en", description="ISO 639-1 code of the person's language")
-    parts: list[str] = Field(default_factory=list, description="the requirement in verbatim quotes, one wish each")
+    parts: list[str] = Field(default_factory=list, description="the requirement in verbatim quotes, one request each")
 
 
 class Part(Contract):
-    """One thing that the person asked for, in their own words, and what the plan does about it."""
+    """One part of the requirement, in the person's own words, and how the plan covers it."""
 
     id: str = Field(pattern=r"^p\d+$")
     quote: str = Field(min_length=1, description="Verbatim text of its source.")
@@ -67,7 +67,7 @@ class Part(Contract):
 
 
 class PartAccount(Contract):
-    """What a plan does about one part of what the person said."""
+    """A plan's account of one part of the requirement."""
 
     id: str
     state: Literal["covered", "assumed", "not_possible", "not_understood"]
@@ -87,7 +87,7 @@ class PlannedNode(Contract):
 
 
 class Approach(Contract):
-    """One of several ways to do it, when they differ in a way that matters to the person."""
+    """One of several approaches that differ in a way that matters to the person."""
 
     label: str = Field(min_length=1, max_length=80)
     description: str
@@ -104,7 +104,7 @@ class PlannedValue(Contract):
 
 
 class Expectation(Contract):
-    """What a test wants to see in an answer and in its trace."""
+    """Expected content of a test's answer and trace."""
 
     tools: list[str] = Field(default_factory=list, description="ids of tool nodes; inside an agent their types")
     sources: list[str] = Field(default_factory=list)
@@ -131,7 +131,7 @@ class TestCase(Contract):
     @model_validator(mode="before")
     @classmethod
     def _say_what_starts_it(cls, data: Any) -> Any:
-        """A form, a webhook and a schedule have no message: what they are started with is shown in its place."""
+        """Fill in the turn of a test of a form, a webhook or a schedule: the start data stands in for a message."""
         if not isinstance(data, dict) or data.get("turns"):
             return data
         payload, started = data.get("payload"), data.get("input") or "chat"
@@ -151,7 +151,7 @@ class Criterion(Contract):
 
 
 class FieldMapping(Contract):
-    """A field of one domain that becomes an input of a tool of another."""
+    """Mapping of a domain's field to an input of another domain's tool."""
 
     source: str = Field(description="`workday.worker.id`.")
     target: str = Field(description="Node and input: `openapi__getTicket.workerId`.")
@@ -159,7 +159,7 @@ class FieldMapping(Contract):
 
 
 class NodeCapability(Contract):
-    """What may be done to one node. `all` is for added nodes only; `settings` are sampling and limits."""
+    """Allowed changes of one node. `all` is for added nodes only; `settings` are sampling and limits."""
 
     node_name: str
     action: Literal["add", "change", "remove", "replace"]
@@ -194,7 +194,7 @@ class Capability(Contract):
 
 
 class _Plan(Contract):
-    """What a plan says, whoever writes it."""
+    """Fields that every plan has, whether a model or code wrote it."""
 
     goal: str
     flow_name: str = Field(min_length=1, max_length=120)
@@ -224,8 +224,10 @@ class _Plan(Contract):
     @model_validator(mode="before")
     @classmethod
     def _read_words(cls, data: Any) -> Any:
-        """`success_criteria` and `test_questions` follow from `criteria` and `tests`. A row from before them, and an
-        answer without them, has the words only: each question becomes a test, and all tests show each criterion."""
+        """Read a plan without `criteria` and `tests`, as older rows and short answers of a model are.
+
+        Each of its `test_questions` becomes a test, and all tests show each of its `success_criteria`.
+        """
         if not isinstance(data, dict):
             return data
         read = {name: value for name, value in data.items() if name not in ("success_criteria", "test_questions")}
@@ -241,7 +243,7 @@ class _Plan(Contract):
 
 
 class PlanProposal(_Plan):
-    """A plan as a model writes it. What code knows for certain is not asked for."""
+    """A plan as a model writes it, without the fields that code determines."""
 
     parts: list[PartAccount] = Field(default_factory=list)
 
@@ -256,11 +258,11 @@ class DesignConnection(Contract):
 
 
 class PlanContract(_Plan, Versioned):
-    """The approved agreement: drives the scope, the tests and the judgement. `declined` says why it cannot be done."""
+    """The approved plan: determines scope, tests and judgement. `declined` says why it cannot be built."""
 
     operation: Operation
     flow_kind: FlowKind = "CHATFLOW"
-    new_name: str | None = Field(default=None, max_length=120, description="What a flow that exists is renamed to.")
+    new_name: str | None = Field(default=None, max_length=120, description="New name of an existing flow.")
     domain_targets: list[str] = Field(default_factory=lambda: ["flowise"])
     parts: list[Part] = Field(default_factory=list, max_length=40)
     capability: Capability | None = None
@@ -271,16 +273,18 @@ class PlanContract(_Plan, Versioned):
     document_stores: list[PlannedStore] = Field(
         default_factory=list, description="Made of the person's files before the flow is written."
     )
-    mappings: list[FieldMapping] = Field(default_factory=list, description="What passes from one domain to another.")
+    mappings: list[FieldMapping] = Field(
+        default_factory=list, description="Values that pass from one domain to another."
+    )
     pii_tools: list[str] = Field(default_factory=list, description="Tools whose texts may be about a person.")
     findings: list[Finding] = Field(
-        default_factory=list, description="What code found in the plan and the model did not correct; for the person."
+        default_factory=list, description="Findings of code that the model did not correct, for the person."
     )
 
     @computed_field
     @property
     def success_criteria(self) -> list[str]:
-        """The criteria in words."""
+        """Texts of the criteria."""
         return [criterion.text for criterion in self.criteria]
 
     @computed_field
@@ -291,32 +295,32 @@ class PlanContract(_Plan, Versioned):
 
     @property
     def not_done(self) -> list[Part]:
-        """What the person asked for and does not get."""
+        """Parts of the requirement that the plan does not cover."""
         return [part for part in self.parts if part.state in ("not_possible", "not_understood")]
 
     @property
     def asks(self) -> bool:
-        """Whether it is declined with a question whose answer would settle it."""
+        """True if the plan is declined with a question whose answer would settle it."""
         return bool(self.declined) and str(self.declined).rstrip().endswith("?")
 
     @property
     def only_renames(self) -> bool:
-        """Whether the flow gets another name and stays as it is."""
+        """True if the plan only renames the flow."""
         return bool(self.new_name) and not (self.nodes or self.removals or self.values or self.connections)
 
     @property
     def only_fills(self) -> bool:
-        """Whether a document store that the flow answers from gets files, and the flow stays as it is."""
+        """True if the plan only adds files to a document store that the flow uses."""
         changes = self.removals or self.values or self.connections or self.new_name
         return any(one.id for one in self.document_stores) and not (changes or self.new_nodes)
 
     @property
     def new_nodes(self) -> set[str]:
-        """The ids of the nodes that it adds."""
+        """Ids of the nodes that the plan adds."""
         return {node.node_id for node in self.nodes if not node.existing}
 
     def linked(self) -> Self:
-        """The same with criteria that name tests of the plan only; one that names none says why."""
+        """Copy whose criteria refer only to tests of the plan; a criterion without a test gets a reason."""
         known = {test.id for test in self.tests}
         criteria: list[Criterion] = []
         for criterion in self.criteria:
@@ -326,8 +330,11 @@ class PlanContract(_Plan, Versioned):
         return self.model_copy(update={"criteria": criteria})
 
     def with_questions(self, questions: Sequence[str]) -> Self:
-        """The same plan, tested with these questions. A question of the plan keeps its test; a criterion whose tests
-        are all gone is to be shown by any of the new ones."""
+        """Copy with these test questions.
+
+        A question that the plan has keeps its test. A criterion that lost all its tests is shown by any of the new
+        ones.
+        """
         former = {test.turns[0]: test for test in self.tests}
         tests: list[TestCase] = []
         new_ids: dict[str, str] = {}
@@ -348,7 +355,7 @@ class PlanContract(_Plan, Versioned):
 
 
 class FunctionSample(Contract):
-    """What a custom function must give for an example of its input; without a `result` it only must not fail."""
+    """Expected result of a custom function for a sample input; without `result` it only must not fail."""
 
     node_id: str
     variables: JsonObject = Field(default_factory=dict, description="By the names in the code, without $.")
@@ -364,7 +371,7 @@ class OpsAnswer(Contract):
 
 
 class AmendAnswer(Contract):
-    """The plan needs more than it says."""
+    """Request to extend the plan, since the ops need more than it allows."""
 
     kind: Literal["amend"] = "amend"
     nodes: list[PlannedNode] = Field(default_factory=list)
@@ -374,13 +381,13 @@ class AmendAnswer(Contract):
 
 
 class NothingToChange(Contract):
-    """The flow already is as the plan wants it."""
+    """Answer that the flow already matches the plan."""
 
     kind: Literal["nothing_to_change"] = "nothing_to_change"
     reason: str
 
 
-#: What the phase `patch` answers.
+#: Answer of the phase `patch`.
 PatchAnswer = TypeAliasType(
     "PatchAnswer", Annotated[OpsAnswer | AmendAnswer | NothingToChange, Field(discriminator="kind")]
 )

@@ -1,4 +1,4 @@
-"""The plan as a person reads it: names, values beside those that they replace, and what an approval allows."""
+"""The plan as Markdown: names, old and new values, and the permissions of an approval."""
 
 import json
 import re
@@ -17,7 +17,7 @@ from flowise_dev_agent.texts import LANGUAGES, say_in
 
 #: A prompt, where the words of the person stand as they are: nothing but the model carries them out.
 PROSE: Final = re.compile(r"(prompt|messages?|\]\.content|instructions|template|prefix)$", re.IGNORECASE)
-#: Longer texts, and those of several lines, get lines of their own.
+#: Longer texts and texts of several lines get their own lines.
 _ON_THE_LINE = 80
 #: Headings of stored plans in languages that this service no longer writes.
 _FORMER_HEADINGS: Final = {
@@ -45,7 +45,7 @@ class ShownValue(Contract):
 
 
 class PlanDetails(Contract):
-    """What a plan means for the flow as it is."""
+    """Effects of a plan on the existing flow."""
 
     values: list[ShownValue] = Field(default_factory=list)
     removed: list[NamedNode] = Field(default_factory=list)
@@ -54,8 +54,10 @@ class PlanDetails(Contract):
 
 
 def plan_markdown(plan: PlanContract, details: PlanDetails | None = None, language: str = "en") -> str:
-    """The plan, with fixed words in the person's language as far as they are known in it; without `details` nodes of
-    the flow are named by their ids."""
+    """Write the plan as Markdown, with headings in the person's language if it is available.
+
+    Without `details`, nodes of the flow are named by their ids.
+    """
     said = partial(say_in, language)
     if plan.declined:
         title = said("plan.heading.question" if plan.asks else "plan.heading.declined")
@@ -109,7 +111,7 @@ def plan_markdown(plan: PlanContract, details: PlanDetails | None = None, langua
 
 
 def without_section(markdown: str, heading: str) -> str:
-    """The Markdown of a plan without the section under a heading of the catalogue, in whichever language it is."""
+    """Remove the section under a catalogue heading, in any language, from the Markdown of a plan."""
     titles = [*(say_in(language, heading) for language in LANGUAGES), *_FORMER_HEADINGS.get(heading, ())]
     headings = {f"## {title}" for title in titles}
     kept: list[str] = []
@@ -123,7 +125,7 @@ def without_section(markdown: str, heading: str) -> str:
 
 
 def capability_words(capability: Capability | None, language: str = "en") -> list[str]:
-    """What an approval allows beyond the settings of the nodes that the plan lists."""
+    """Permissions of an approval, as text, besides the settings of the nodes that the plan lists."""
     if capability is None:
         return []
     said = partial(say_in, language)
@@ -175,8 +177,7 @@ def _store(store: PlannedStore, said: Callable[..., str]) -> str:
 
 
 def _done(plan: PlanContract, details: PlanDetails, said: Callable[..., str]) -> list[str]:
-    """Each part of the wish that the plan answers, with the fields, texts and nodes that do: whoever reads it sees what
-    of it is missing."""
+    """A line for each covered part of the requirement, with the fields, texts and nodes that cover it."""
     shown = {f"{one.node_id}.{one.param}": one for one in details.values}
     names = {one.node_id: one.label or one.node_name for one in plan.nodes}
     lines: list[str] = []
@@ -185,7 +186,7 @@ def _done(plan: PlanContract, details: PlanDetails, said: Callable[..., str]) ->
             continue
         values = [shown[one] for one in part.values if one in shown]
         does = [f"**{one.node}** `{one.param}`: {_brief(one.new)}" for one in values if not PROSE.search(one.param)]
-        # A node whose fields are named does it by them.
+        # Skip nodes whose fields are listed already.
         own = {one.node_id for one in values}
         does += [f"**{names[id_]}** (`{id_}`)" for id_ in part.nodes if id_ in names and id_ not in own]
         told = dict.fromkeys(one.node for one in values if PROSE.search(one.param))
@@ -209,7 +210,7 @@ def _value(value: ShownValue, said: Callable[..., str]) -> str:
 
 
 def _fenced(text: str) -> str:
-    """A block that the text cannot end, inside a list item."""
+    """A fenced block inside a list item; the fence is longer than any in the text."""
     fence = "```"
     while fence in text:
         fence += "`"

@@ -1,4 +1,4 @@
-"""A session as a chat: one message in, and what follows from it as a stream of four kinds of frames."""
+"""A session as a chat: one message in, a stream of four kinds of frames out."""
 
 from typing import Annotated, Literal, Self, TypeAlias
 from uuid import UUID
@@ -27,7 +27,7 @@ class ProcessConversation(RequestBody):
         description="What to build or change; in a session that asks, the answer in words. Only a plain yes approves."
     )
     session_id: UUID | None = Field(
-        default=None, description="Of the session that the message belongs to; a new session when there is none of it."
+        default=None, description="Id of the session; an unknown or missing id starts a new one."
     )
     origin: Literal["create", "edit", "copy"] = Field(default="create", description="Of a new session.")
     source_workflow_id: Line | None = Field(
@@ -42,18 +42,18 @@ class ProcessConversation(RequestBody):
 
 
 class ChatPair(Contract):
-    """What the person said, and what the session asked then."""
+    """A message of the person and the reply of the session."""
 
     user: str
     agent: str
 
 
 class StageState(Contract):
-    """Where the session is."""
+    """Position of the session."""
 
     phase: str | None = Field(description="Of the session's steps.")
     iteration: int = 0
-    outcome: Outcome | None = Field(default=None, description="How it ended.")
+    outcome: Outcome | None = Field(default=None, description="Outcome of an ended session.")
     chatflow_id: str | None = None
     history: list[ChatPair] = Field(
         default_factory=list, description="On the first frame of a turn: the last ten pairs, each text shortened."
@@ -70,7 +70,7 @@ class StatusChange(Contract):
 
 
 class ChatError(Contract):
-    """Why the message led no further."""
+    """Error that ended the handling of a message."""
 
     error_code: str
     message: str
@@ -84,7 +84,7 @@ class _ChatFrame(Contract):
 
 
 class StatusFrame(_ChatFrame):
-    """The session is in a stage."""
+    """The session has entered a stage."""
 
     response_type: Literal["STATUS_CHANGE"] = "STATUS_CHANGE"
     status_change: StatusChange
@@ -105,7 +105,7 @@ class WorkflowFrame(_ChatFrame):
 
 
 class ErrorFrame(_ChatFrame):
-    """The message led no further."""
+    """The message could not be handled further."""
 
     response_type: Literal["ERROR"] = "ERROR"
     error: ChatError

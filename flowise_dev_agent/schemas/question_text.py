@@ -1,4 +1,4 @@
-"""Questions and results of tests in words, for whoever reads them without the page: models and chats."""
+"""Interrupts and test results as text, for models and chats, which do not see the page."""
 
 from collections.abc import Iterable, Iterator
 from typing import Final
@@ -21,7 +21,7 @@ _MOST_LINES: Final = 30
 
 
 def question_text(interrupt: Interrupt, *, plan_chars: int | None = _PLAN_CHARS) -> str:
-    """A question with what is needed to answer it; with `plan_chars` None its plan is whole."""
+    """Write an interrupt with all that is needed to answer it; `plan_chars` limits its plan (None: no limit)."""
     return "\n".join([interrupt.message, *_about(interrupt, plan_chars)])
 
 
@@ -45,7 +45,7 @@ def _about(interrupt: Interrupt, plan_chars: int | None) -> Iterator[str]:
 
 
 def test_lines(tests: Iterable[Trial]) -> Iterator[str]:
-    """The results of tests, a line each."""
+    """Test results, one line each."""
     for test in list(tests)[:_MOST_LINES]:
         mark = "passed" if test.passed else "failed" if test.category else "not held"
         said = " ".join((test.answer or test.error).split())

@@ -1,4 +1,4 @@
-"""What clients send: the start of a session and the answer to an interrupt. Unknown fields are refused."""
+"""Request bodies: the start of a session and the answer to an interrupt. Unknown fields are refused."""
 
 import hashlib
 import json
@@ -34,7 +34,7 @@ _DEEPEST_ANSWER = 32
 
 
 def _storable(text: str) -> str:
-    """Refuses what Postgres does."""
+    """Refuse texts that Postgres cannot store."""
     if "\x00" in text or any("\ud800" <= char <= "\udfff" for char in text):
         raise ValueError("must not contain NUL characters or lone surrogates")
     return text
@@ -47,7 +47,7 @@ def _not_blank(text: str) -> str:
 
 
 def storable_json(value: JsonValue) -> None:
-    """Refuse what Postgres does, anywhere in the value. Raises ValueError."""
+    """Refuse values that contain texts or numbers Postgres cannot store. Raises ValueError."""
     match value:
         case str():
             _storable(value)
@@ -66,7 +66,7 @@ def storable_json(value: JsonValue) -> None:
 
 
 def _not_deep(value: object) -> object:
-    """Refuses what later steps would read by deep recursion."""
+    """Refuse deep nesting, since later steps read values recursively."""
     level = [value]
     for _ in range(_DEEPEST_ANSWER):
         level = [
@@ -88,7 +88,7 @@ def _storable_answer(answer: JsonObject) -> JsonObject:
 
 
 class _ShownAsAnswer:
-    """Any object is accepted: only the open interrupt can say what is wrong with it. The schema shows what fits."""
+    """Schema of an answer. Any object is accepted here: only the open interrupt decides which answers fit."""
 
     def __get_pydantic_json_schema__(self, _: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
         return handler(TypeAdapter[Answer](Answer).core_schema)
@@ -102,8 +102,10 @@ def _iso_8601(value: object) -> object:
 
 
 def exactly_one(*names: str, **needing: str) -> JsonObject:
-    """For the JSON Schema of a body: one of these fields is given, the others are left out or null. Those of `needing`
-    need another field beside them."""
+    """JSON Schema of a body in which exactly one of these fields is given; the others are missing or null.
+
+    Fields of `needing` also require the field that they map to.
+    """
     groups = [(name,) for name in names] + list(needing.items())
     none: JsonObject = {group[0]: {"type": "null"} for group in groups}
     some: JsonValue = {"not": {"type": "null"}}
@@ -132,19 +134,19 @@ SentAnswer = Annotated[JsonObject, BeforeValidator(_not_deep), AfterValidator(_s
 
 
 class RequestBody(Contract):
-    """What clients send. Unknown fields are refused."""
+    """Base of request bodies. Unknown fields are refused."""
 
     # FastAPI hides a warning of Pydantic about its own use of a body's type, but only while it builds it at once.
     model_config = ConfigDict(defer_build=False)
 
     def fingerprint(self) -> str:
-        """Hash of what was sent, to tell a repeated request from another one under the same Idempotency-Key."""
+        """Hash of the sent fields, which detects another request under the same Idempotency-Key."""
         sent = self.model_dump(mode="json", exclude_unset=True)
         return hashlib.sha256(json.dumps(sent, sort_keys=True).encode()).hexdigest()
 
 
 class Budget(RequestBody):
-    """Hard ceilings of the session; one that is left out stays as the settings have it."""
+    """Hard ceilings of the session; a missing one follows the settings."""
 
     tokens: Whole | None = Field(default=None, ge=1, le=100_000_000)
     usd: Number | None = Field(default=None, gt=0, le=10_000, allow_inf_nan=False)
@@ -177,9 +179,9 @@ class StartSession(RequestBody):
     )
     review_patch: Truth = Field(default=False, description="Stop with the diff before any write.")
     skip_clarification: Truth | None = Field(default=None, description="Ask no questions; the setting when left out.")
-    test_trials: Whole = Field(default=1, ge=1, le=10, description="How often each question must pass.")
+    test_trials: Whole = Field(default=1, ge=1, le=10, description="Number of times that each question must pass.")
     test_questions: list[Question] | None = Field(
-        default=None, max_length=10, description="Questions to test with; those of the plan when left out."
+        default=None, max_length=10, description="Questions to test with; the plan's own if left out."
     )
     model: Line | None = Field(default=None, description="Model for the agent's reasoning in this session.")
     budget: Budget | None = None
@@ -193,7 +195,7 @@ class StartSession(RequestBody):
     @model_validator(mode="before")
     @classmethod
     def _says_what_to_build(cls, data: Any) -> Any:
-        """A form is also kept as text: lists show it, and a model that looks at the result reads it."""
+        """Add the text of a `design` or `new_name` as requirement: lists show it, and the judging model reads it."""
         if not isinstance(data, dict):
             return data
         sent: dict[str, Any] = {**data}
@@ -209,7 +211,7 @@ class StartSession(RequestBody):
             form = DesignForm.model_validate(sent["design"])
             text = form.as_text()
         except ValidationError:
-            # What is wrong with the form is said of its own fields.
+            # The validation of the field `design` reports the errors.
             return {**sent, "requirement": "design"}
         if form.needs:
             raise ValueError(f"the `design` is not complete. Fill in: {', '.join(f'`{one}`' for one in form.needs)}")
@@ -225,7 +227,7 @@ class StartSession(RequestBody):
 
 
 def _with_new_name(sent: dict[str, Any]) -> dict[str, Any]:
-    """A start that only copies or renames, with the text that lists show. Raises ValueError."""
+    """Add the requirement text of a request that only copies or renames a flow. Raises ValueError."""
     if sent.get("operation") not in ("copy", "update") or not sent.get("target"):
         raise ValueError("`new_name` needs a `target` and the `operation` copy or update")
     if sent.get("design") is not None or sent.get("attachments"):

@@ -9,7 +9,7 @@ from flowise_dev_agent.schemas.knowledge import KnowledgeReport
 
 
 class Drift(BaseModel):
-    """How a server's node types differ from the committed snapshot; at most 20 names each."""
+    """Difference between a server's node types and the committed snapshot; at most 20 names each."""
 
     snapshot_version: str
     added: list[str]
@@ -38,7 +38,7 @@ class InstanceList(BaseModel):
 
 
 class FlowiseHealth(BaseModel):
-    """Whether a Flowise server responds, and the error if not."""
+    """State of a Flowise server, with its error if it does not respond."""
 
     endpoint: str
     state: Literal["ok", "unavailable"]
@@ -70,14 +70,14 @@ class WorkerState(BaseModel):
 
 
 class Readiness(BaseModel):
-    """What a new session depends on."""
+    """State of the parts that a new session needs."""
 
     database: DatabaseState
     queue: QueueState
 
 
 class ProcessHealth(BaseModel):
-    """This process and the database. Without a database there is no `queue` and no `knowledge`."""
+    """State of this process and the database. Without a database there is no `queue` and no `knowledge`."""
 
     status: Literal["ok", "degraded", "unavailable"]
     feed: Literal["listening", "polling"]
@@ -88,7 +88,7 @@ class ProcessHealth(BaseModel):
 
 
 class ReadyView(Readiness):
-    """The service takes new work."""
+    """Response of a service that accepts new work."""
 
     status: Literal["ok"] = "ok"
 
@@ -102,7 +102,7 @@ class ReasoningView(BaseModel):
 
 
 class HealthView(ProcessHealth):
-    """What the service runs on, and whether each part responds."""
+    """State of the service, its model and its Flowise servers."""
 
     version: str
     reasoning: ReasoningView
@@ -112,7 +112,7 @@ class HealthView(ProcessHealth):
 
 
 class InfoView(BaseModel):
-    """What this service is, and with which model it could plan."""
+    """Version of the service, and the models that it could plan with."""
 
     version: str
     reasoning: ReasoningView
@@ -123,7 +123,7 @@ class InfoView(BaseModel):
 
 
 class PhaseSettings(BaseModel):
-    """Who does one phase of reasoning."""
+    """Mode and model of one phase of reasoning."""
 
     mode: str
     model: str
@@ -137,7 +137,7 @@ class InstanceSettings(BaseModel):
 
 
 class PublicSettings(BaseModel):
-    """How this service is set up. Each is an environment variable of the documentation."""
+    """Settings of this service. Each is an environment variable of the documentation."""
 
     version: str
     auth: bool = Field(description="AGENT_API_KEY is set.")

@@ -20,7 +20,7 @@ PublicStatus: TypeAlias = Literal["in_progress", "pending_interrupt", "completed
 
 
 class ResultView(Bounded):
-    """What the last review showed of the flow: kept after its answer, and replaced by the next review."""
+    """Result of the last review: kept after its answer, and replaced by the next review."""
 
     summary: str = Field(default="", description="The outcome in a sentence.")
     verdict: Maybe[Verdict] = Field(default=None, description="Null when nothing was judged.")
@@ -28,16 +28,16 @@ class ResultView(Bounded):
     regressions: list[Regression] = Field(
         default_factory=list, description="Questions whose answers differ from those before the change."
     )
-    change: str = Field(default="", description="What the session changed in the flow, in words.")
+    change: str = Field(default="", description="Summary of the session's changes to the flow.")
     warnings: list[Finding] = Field(default_factory=list)
-    placeholders: list[str] = Field(default_factory=list, description="What is still to be filled in.")
+    placeholders: list[str] = Field(default_factory=list, description="Values that are still to be filled in.")
     conflicts: list[Conflict] = Field(
         default_factory=list, description="Writes of the session that others saved over at once. Told at its rest."
     )
 
 
 class PlanView(Bounded):
-    """The plan that the person approved last, as it was shown, with what the answer changed of it."""
+    """Last approved plan, as it was shown and with the changes of the answer."""
 
     text: str = Field(default="", description="Markdown.")
     contract: Maybe[PlanContract] = Field(default=None, description="The same as data; null when it is too large.")
@@ -50,7 +50,7 @@ class _Session(Contract):
     session_id: UUID = Field(description="The same value as `thread_id`.")
     session_name: str | None
     status: PublicStatus
-    outcome: Outcome | None = Field(description="How it ended.")
+    outcome: Outcome | None = Field(description="Outcome of an ended session.")
     answer: str | None = Field(default=None, description="For a question about a flow: the answer.")
     phase: str | None
     operation_mode: str | None
@@ -63,18 +63,18 @@ class _Session(Contract):
     runtime_mode: Literal["capability_first"] = "capability_first"
     error: Failure | None = Field(description="Why it failed.")
     requirement: str
-    last_event_seq: int = Field(description="Number of the newest event; a stream after it brings only what is new.")
+    last_event_seq: int = Field(description="Number of the newest event; a stream after it brings only newer events.")
     created_at: datetime
     updated_at: datetime
 
     @property
     def in_progress(self) -> bool:
-        """A run is queued or running: no question is open."""
+        """True if a run is queued or running, so that no question is open."""
         return self.status == "in_progress"
 
 
 class SessionView(_Session):
-    """A session as every response but a list carries it."""
+    """A session, as in every response except lists."""
 
     etag: str = Field(default="", description=ETAG)
     interrupt: Interrupt | None
@@ -86,14 +86,14 @@ class SessionView(_Session):
 
 
 class ListedSession(_Session):
-    """A session in a list: the beginning of its requirement, and its open question without what it is about."""
+    """A session in a list: the beginning of its requirement, and its open interrupt without data."""
 
     interrupt: ListedInterrupt | None
     started_by: str | None = Field(default=None, description="Name of the person or key that started it.")
 
 
 class ListTotals(Contract):
-    """Number and cost of all sessions that a list's filters let through, not of one page."""
+    """Number and cost of all sessions that match a list's filters, not of one page."""
 
     sessions: int
     input_tokens: int

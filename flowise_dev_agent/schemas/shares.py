@@ -1,4 +1,4 @@
-"""Links that show a session, or the history of a flow, to people without a key; and what such a link shows."""
+"""Share links: views of a session or of a flow's history for people without a key."""
 
 from datetime import date, datetime
 from typing import Literal, TypeAlias
@@ -21,7 +21,7 @@ class NewShare(RequestBody):
 
     subject: ShareSubject
     id: UUID = Field(description="Of the session (`thread_id`), or of the chatflow.")
-    days: Whole = Field(default=7, ge=1, le=LONGEST_SHARE, description="How long the link opens.")
+    days: Whole = Field(default=7, ge=1, le=LONGEST_SHARE, description="Days until the link expires.")
 
 
 class ShareView(Contract):
@@ -40,7 +40,7 @@ class ShareView(Contract):
 
 
 class ShareList(Contract):
-    """Links, newest first, those that have ended included."""
+    """Links, newest first, including ended ones."""
 
     shares: list[ShareView]
 
@@ -65,8 +65,10 @@ class SharedVersion(Contract):
 
 
 class SharedView(Contract):
-    """What a link shows: what was said without names, the plan, the picture, the versions. Secrets, e-mail addresses
-    and telephone numbers are masked."""
+    """Content of a share link: conversation without names, plan, picture, versions.
+
+    Secrets, e-mail addresses and telephone numbers are masked.
+    """
 
     subject: ShareSubject
     title: str

@@ -1,4 +1,4 @@
-"""What was said in a session: the person's own words, and the questions that they answered."""
+"""Turns of a session: texts of the person, and questions of the session."""
 
 from datetime import datetime
 from typing import Literal, TypeAlias
@@ -26,28 +26,28 @@ class TurnQuestion(Contract):
 
 
 class Answered(Contract):
-    """A question of a clarification with its answer, '' for one that was left open."""
+    """A question of a clarification with its answer; '' for an unanswered one."""
 
     question: str
     answer: str
 
 
 class Turn(Worded):
-    """One thing that was said. Secrets are masked, as in everything that a session keeps."""
+    """One turn. Secrets are masked, as in everything that a session stores."""
 
     at: datetime
     who: Literal["person", "session"]
     by: str | None = Field(default=None, description="The name of the person's key.")
     kind: TurnKind = Field(description="`question` is the session's; all others are the person's.")
-    words: str = Field(description="As the person wrote them; of a choice or decision without any what it means.")
+    words: str = Field(description="The person's own text; for a choice or decision without text its meaning.")
     action: Action | None = Field(default=None, description="Of an answer.")
     interrupt: TurnQuestion | None = None
     answered: list[Answered] = Field(default_factory=list, description="Of a clarification.")
-    edits: list[EditView] = Field(default_factory=list, description="What was changed by hand; `words` says it, too.")
+    edits: list[EditView] = Field(default_factory=list, description="Manual edits; `words` describes them, too.")
 
 
 class TurnList(Contract):
-    """What was said in a session, oldest first."""
+    """Turns of a session, oldest first."""
 
     turns: list[Turn]
 

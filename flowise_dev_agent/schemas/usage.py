@@ -1,4 +1,4 @@
-"""What a session costs, and which reasoning phases fell back."""
+"""Cost of a session, and reasoning phases that fell back."""
 
 from typing import Literal
 
@@ -9,8 +9,7 @@ from flowise_dev_agent.settings import Mode, Phase
 
 
 class Usage(Contract):
-    """What a phase cost. `cached_tokens` are part of `input_tokens`; `usd` leaves out the `unpriced_calls`, whose
-    model has no known price."""
+    """Cost of a phase. `cached_tokens` are part of `input_tokens`; `usd` excludes `unpriced_calls`."""
 
     model_calls: int = 0
     input_tokens: int = 0
@@ -31,7 +30,7 @@ class Usage(Contract):
 
 
 class BudgetCeilings(Contract):
-    """Ceilings of a session; one that is left out stays as the settings have it."""
+    """Ceilings of a session; a missing one follows the settings."""
 
     tokens: float | None = None
     usd: float | None = None
@@ -64,7 +63,7 @@ class PhaseMetrics(Contract):
 
 
 class Totals(Contract):
-    """What the session has cost so far: calls as they are made, the rest as of its last question or its end."""
+    """Cost of the session so far: calls are counted at once, the rest at each question and at the end."""
 
     input_tokens: int = 0
     output_tokens: int = 0
@@ -76,7 +75,7 @@ class Totals(Contract):
     tool_calls: dict[str, int] = Field(default_factory=dict, description="Calls of tools by models, by name.")
     get_node_calls_total: int = Field(default=0, description="Node types that models looked up.")
     repairs: int = Field(default=0, description="Node types that the catalogue lacked: the server was asked for each.")
-    knowledge_repairs: int = Field(default=0, description="Those that the server had.")
+    knowledge_repairs: int = Field(default=0, description="Missing node types that the server had.")
     phases_timed: int = 0
     phase_durations_ms: dict[str, int] = Field(default_factory=dict)
     node_durations_ms: dict[str, int] = Field(default_factory=dict)
@@ -86,9 +85,11 @@ SessionKind = Literal["create", "update", "copy"]
 
 
 class ExpectedCost(Contract):
-    """What a new session will probably cost. Without recorded sessions like it nothing is known."""
+    """Expected cost of a new session, from similar recorded sessions; unknown without any."""
 
     free: bool = Field(description="No model plans.")
-    sessions: int = Field(description="Of so many recorded sessions this is the average; 50 at most.")
+    sessions: int = Field(description="Number of recorded sessions in the average; 50 at most.")
     usd: float | None = Field(default=None, description="None: not known, as for a model without a known price.")
-    seconds: float | None = Field(default=None, description="In which the service works; people take their own time.")
+    seconds: float | None = Field(
+        default=None, description="Working time of the service, without the time that people take to answer."
+    )

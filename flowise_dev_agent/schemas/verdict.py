@@ -1,4 +1,4 @@
-"""Tests of a flow and what is concluded from them."""
+"""Tests of a flow and their judgement."""
 
 from typing import Literal
 
@@ -8,22 +8,25 @@ from flowise_dev_agent.sanitize import shortened
 from flowise_dev_agent.schemas.base import Contract, JsonMapping, JsonObject, JsonValue, Versioned, Worded
 from flowise_dev_agent.texts import text
 
-#: What a model may give as the cause of a failure. STRUCTURE, LOGIC and INCOMPLETE are flow bugs and iterate; the
+#: Causes of a failure that a model may give. STRUCTURE, LOGIC and INCOMPLETE are flow bugs and iterate; the
 #: others ask the person.
 JudgedCategory = Literal["STRUCTURE", "LOGIC", "INCOMPLETE", "CREDENTIAL", "CONFIG", "EXTERNAL", "TIMEOUT"]
 VerdictCategory = JudgedCategory | Literal["UNKNOWN"]
 FLOW_BUGS: frozenset[str] = frozenset({"STRUCTURE", "LOGIC", "INCOMPLETE"})
-#: Of what was not shown for the same reason a line names so many, in so many characters each.
+#: Most items that a line lists for one reason, and most characters of each.
 _MOST_LISTED, _LONGEST_LISTED = 4, 100
 Headline = Literal["works", "runs", "fails", "not_tested"]
 
 
 class Trial(Versioned, Worded):
-    """One conversation with the written flow, held once. `category` is None when transport and shape of the answers
-    are fine; content is judged later. One that is not `passed` and has no `category` was not held: `error` says why."""
+    """One execution of a test conversation with the written flow.
 
-    question: str = Field(description="What was said, one turn a line.")
-    trial: int = Field(default=1, description="Which of the trials of this question, from 1.")
+    `category` is None when transport and shape of the answers are fine; content is judged later. A trial that is not
+    `passed` and has no `category` was not executed: `error` says why.
+    """
+
+    question: str = Field(description="Messages of the conversation, one turn a line.")
+    trial: int = Field(default=1, description="Number of the trial of this question, from 1.")
     passed: bool
     answer: str = ""
     category: VerdictCategory | None = None
@@ -32,18 +35,18 @@ class Trial(Versioned, Worded):
     used_tools: list[str] = Field(default_factory=list)
     test: str | None = Field(default=None, description="Id of the test case.")
     human: Literal["proceed", "reject"] | None = Field(
-        default=None, description="What was decided where the flow waits for a person."
+        default=None, description="Decision at the step where the flow waits for a person."
     )
     trace_sha256: str | None = Field(default=None, description="For `GET /sessions/{id}/traces/{sha256}`.")
 
     def shortened(self, limit: int) -> "Trial":
-        """The same with `answer` and `error` cut to `limit` characters."""
+        """Copy with `answer` and `error` cut to `limit` characters."""
         answer = self.answer if len(self.answer) <= limit else self.answer[: limit - 1] + "…"
         return self.model_copy(update={"answer": answer, "error": self.error[:limit]})
 
 
 class Regression(Contract):
-    """What differs in kind between the answers to a question before and after a change."""
+    """Difference in kind between the answers to a question before and after a change."""
 
     question: str
     kind: Literal["status", "error", "shape", "tools"] = Field(
@@ -84,14 +87,14 @@ class TracedSource(Contract):
 
 
 class TracedTurn(Contract):
-    """What was said to the flow and what it said."""
+    """A message to the flow and its answer."""
 
     said: str
     answer: str
 
 
 class Trace(Versioned):
-    """What happened inside the flow during a trial; secrets are masked."""
+    """Execution of the flow during a trial; secrets are masked."""
 
     turns: list[TracedTurn] = Field(default_factory=list)
     steps: list[TraceStep] = Field(default_factory=list)
@@ -111,7 +114,7 @@ class PassK(Contract):
 
 
 class Evidence(Contract):
-    """Where a trial or its trace shows something."""
+    """Evidence for a vote: a quote from a trial or its trace."""
 
     trial: int = Field(description="Number of the trial, from 1.")
     node_id: str | None = None
@@ -119,7 +122,7 @@ class Evidence(Contract):
 
 
 class CriterionVote(Contract):
-    """What a model says about one criterion."""
+    """A model's vote on one criterion."""
 
     id: str
     state: Literal["shown", "not_shown", "failed"]
@@ -129,7 +132,7 @@ class CriterionVote(Contract):
 
 
 class Judgement(Contract):
-    """Whether the trials show the criteria. `category`, `reason` and `fix` say why not; null when done."""
+    """Judgement of the trials by the criteria. `category`, `reason` and `fix` say why not; null when done."""
 
     # A model is asked for the votes in any case.
     model_config = ConfigDict(json_schema_extra={"required": ["done", "criteria"]})
@@ -155,7 +158,7 @@ class CriterionVerdict(Worded):
 
 
 class PartVerdict(Worded):
-    """One part of the requirement, as the flow has it now."""
+    """Judgement of one part of the requirement in the current flow."""
 
     id: str
     quote: str = ""
@@ -164,17 +167,17 @@ class PartVerdict(Worded):
 
 
 class TestedIteration(Contract):
-    """What an iteration of the session showed; `accept` can take an earlier one."""
+    """Test result of an iteration of the session; `accept` can select an earlier one."""
 
     __test__ = False  # not a pytest class
 
     iteration: int
     headline: Headline
-    shown: list[str] = Field(default_factory=list, description="The criteria that it showed.")
+    shown: list[str] = Field(default_factory=list, description="Criteria that were shown.")
 
 
 class Verdict(Versioned, Worded):
-    """A judgement with what code has counted."""
+    """A judgement with the counts and checks of code."""
 
     done: bool
     category: VerdictCategory | None = None
@@ -210,7 +213,7 @@ class Verdict(Versioned, Worded):
         )
 
     def what_was_shown(self) -> str:
-        """What is known of the answers of a flow that runs: that it answers shows nothing of what is wished."""
+        """Summary of the criteria for a flow that runs: running alone shows no part of the requirement."""
         shown = sum(item.state == "shown" for item in self.criteria)
         if shown and shown == len(self.criteria):
             return text("verdict.not_every_part")
@@ -221,7 +224,7 @@ class Verdict(Versioned, Worded):
         return text("verdict.answers_not_checked")
 
     def not_shown(self) -> list[str]:
-        """What keeps a flow that runs from being called working, a line for each reason."""
+        """Reasons why a running flow is not called working, one line each."""
         told = {item.reason for item in self.criteria}
         found = [(item.reason, _short(item.text)) for item in self.criteria if item.state != "shown"] + [
             (part.reason, f"“{_short(part.quote)}”")

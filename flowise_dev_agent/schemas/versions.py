@@ -1,4 +1,4 @@
-"""The versions of a flow as people count them, over all sessions."""
+"""Versions of a flow, numbered across all sessions."""
 
 from datetime import datetime
 from typing import Any, Literal
@@ -14,13 +14,17 @@ class NumberedVersion(Worded):
     """One state of a flow. `session_id` and `label` name it in routes of sessions."""
 
     name: str = Field(description="`v1`, `v2`, ... over all sessions of the flow; never a label of a session.")
-    title: str = Field(description="The wish that led to it: the session's title. Of others what happened.")
+    title: str = Field(
+        description="Title of the session that wrote it; for other versions a description of their origin."
+    )
     origin: Literal["session", "restored", "elsewhere"] = Field(
         description="Written by a session, put back from an earlier version, or saved by somebody else."
     )
-    flow_name: str = Field(default="", description="What the flow was called.")
-    renamed_from: str | None = Field(default=None, description="What it was called before, if that was something else.")
-    by: str | None = Field(default=None, description="Who wrote it, as in the audit log; None: somebody in Flowise.")
+    flow_name: str = Field(default="", description="Name of the flow.")
+    renamed_from: str | None = Field(default=None, description="Previous name of the flow, if it was another one.")
+    by: str | None = Field(
+        default=None, description="Person who wrote it, as in the audit log; None: somebody in Flowise."
+    )
     restores: str | None = Field(default=None, description="The earlier version with the same text and name.")
     session_id: UUID
     label: str = Field(description="`v1.0`, `v2.0`, ... within that session.")
@@ -32,20 +36,20 @@ class NumberedVersion(Worded):
 
 
 class NumberedVersions(Contract):
-    """Newest first. `next_before` gets the page of older ones as `before`; null on the last one."""
+    """Versions, newest first. `next_before` gets the page of older ones as `before`; null on the last one."""
 
     versions: list[NumberedVersion]
     next_before: int | None
 
 
 class Bookmark(RequestBody):
-    """Marks a version to be found again."""
+    """Bookmark of a version."""
 
     note: str = Field(default="", max_length=200)
 
 
 class VersionView(BaseModel):
-    """One state of a chatflow. `current` is the version that the flow was left with by the session's last write."""
+    """A version of a chatflow. `current`: the session's last write left the flow in this version."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -68,7 +72,7 @@ class VersionList(BaseModel):
 
 
 class VersionDiff(BaseModel):
-    """What differs between two versions: in words (`text`) and as data."""
+    """Difference between two versions, as text and as data."""
 
     from_label: str
     to_label: str

@@ -1,4 +1,4 @@
-"""Webhooks: what is sent, and what clients see of it. Never the secret after the start, of the URL only the origin."""
+"""Webhooks: payload and views. The secret is shown once, at the start; of the URL only the origin is shown."""
 
 from datetime import datetime
 from typing import Literal, TypeAlias
@@ -17,7 +17,7 @@ DeliveryStatus: TypeAlias = Literal["pending", "delivered", "failed", "disabled"
 
 
 class WebhookInterrupt(Bounded):
-    """The open question: enough to decide whom to ask and how to answer. The rest is read from the session."""
+    """The open interrupt with enough to decide whom to ask and how to answer; the session has the rest."""
 
     id: str
     type: InterruptType
@@ -28,7 +28,7 @@ class WebhookInterrupt(Bounded):
 
 
 class WebhookLinks(Contract):
-    """Where to read and to answer."""
+    """Links for reading the session and answering."""
 
     session: str
     resume: str | None
@@ -36,11 +36,11 @@ class WebhookLinks(Contract):
 
 
 class WebhookFailure(Failure, Bounded):
-    """Why the session failed."""
+    """Error of the failed session."""
 
 
 class WebhookTotals(Totals, Bounded):
-    """What the session has cost so far."""
+    """Cost of the session so far."""
 
 
 class WebhookSession(Contract):
@@ -76,7 +76,7 @@ class WebhookPayload(Contract):
 
 
 class StartedView(SessionView):
-    """The answer to a start: the session, and once only the secret that it asked for."""
+    """Response to a start: the session, and once only the secret that the start asked for."""
 
     webhook_secret: str | None = Field(
         default=None,
@@ -87,7 +87,7 @@ class StartedView(SessionView):
 
 
 class DeliveryView(Contract):
-    """One webhook of a session. `id` is its `webhook-id`, the same at every attempt."""
+    """One webhook delivery of a session. `id` is its `webhook-id`, the same at every attempt."""
 
     id: UUID
     session_id: UUID
@@ -98,7 +98,7 @@ class DeliveryView(Contract):
     )
     attempts: int
     next_attempt_at: datetime | None
-    response_status: int | None = Field(description="What the receiver answered last, None when it did not.")
+    response_status: int | None = Field(description="Last response of the receiver; None without one.")
     error: str | None = Field(description="Why the last attempt failed.")
     created_at: datetime
     updated_at: datetime
@@ -106,21 +106,21 @@ class DeliveryView(Contract):
 
 
 class ListedDeliveryView(DeliveryView):
-    """A webhook in the list of all sessions."""
+    """A webhook delivery in the list of all sessions."""
 
     session_name: str | None
-    origin: str = Field(description="Where it goes to: scheme, host and port.")
+    origin: str = Field(description="Scheme, host and port of the receiver.")
 
 
 class DeliveryPage(Contract):
-    """Webhooks of all sessions, newest first. `next_cursor` gets the next page; None on the last one."""
+    """Webhook deliveries of all sessions, newest first. `next_cursor` gets the next page; None on the last one."""
 
     deliveries: list[ListedDeliveryView]
     next_cursor: str | None
 
 
 class EndpointView(Contract):
-    """Where a session's webhooks go to."""
+    """Webhook endpoint of a session."""
 
     origin: str = Field(description="Scheme, host and port; the path may be a secret of the receiver.")
     own_secret: bool = Field(description="Signed with the session's own secret instead of WEBHOOK_SECRET.")
@@ -128,7 +128,7 @@ class EndpointView(Contract):
 
 
 class DeliveryList(Contract):
-    """The webhooks of a session, newest first, 200 at most. `endpoint` is None when it asked for none."""
+    """Webhook deliveries of a session, newest first, 200 at most. `endpoint` is None if it asked for none."""
 
     endpoint: EndpointView | None
     deliveries: list[DeliveryView]
