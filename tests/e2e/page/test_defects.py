@@ -13,7 +13,7 @@
 | a picker with 8 of 300 flows, the first deployed one chosen beforehand |
   `test_every_flow_can_be_picked_and_none_is_picked_beforehand` |
 | "Flowise does not answer: default." | `test_start_waits_for_a_flowise_that_is_away_and_says_what_to_do` (test_home) |
-| the notice of a fallback below Approve | `test_that_the_rules_had_to_help_is_read_before_the_plan_is_approved` |
+| the notice of a fallback below Approve | `test_that_the_model_failed_is_read_before_the_plan_is_approved` |
 | `#/flow` and `#/change`, linked from nowhere | `test_every_view_of_a_flow_is_linked_and_old_addresses_say_so` |
 | stale screenshots | `python scripts/screenshots.py`, which CI runs |
 """
@@ -161,7 +161,7 @@ async def test_every_flow_can_be_picked_and_none_is_picked_beforehand(
     await screen.reads("Harbour 00")
 
 
-async def test_that_the_rules_had_to_help_is_read_before_the_plan_is_approved(
+async def test_that_the_model_failed_is_read_before_the_plan_is_approved(
     built_page: Path,
     browser: Browser,
     shared_service: SharedService,
