@@ -96,7 +96,7 @@ def choose(
     """
     whole = unicodedata.normalize("NFC", requirement)
     text = _ADDRESS.sub(" ", whole)
-    words = [(one[0], _fold(one[0])) for one in _WORD.finditer(text)]
+    words = _words(text)
     hits = [*_match_phrases(words, _keywords())]
     names = _names_in(text, words, nodes, stores)
     addresses = dict.fromkeys(one.rstrip(_SIGNS) for one in _ADDRESS.findall(whole))
@@ -107,6 +107,11 @@ def choose(
     matched = tuple(dict.fromkeys(said for said, meant in hits if starter.id in dict(meant)))
     needs = needs_of(starter.id, form, attached=bool(names["attached"]))
     return StarterChoice(starter.id, starter.title[chosen], chosen, form, used, matched, needs)
+
+
+def language_of(requirement: str) -> Language:
+    """Tell the language of a sentence by the keywords in it; English where none tells."""
+    return _language([*_match_phrases(_words(unicodedata.normalize("NFC", requirement)), _keywords())], "en")
 
 
 def needs_of(starter: str, form: DesignForm, *, attached: bool = False) -> tuple[str, ...]:
@@ -152,6 +157,10 @@ def _keywords() -> Mapping[_Phrase, _Meant]:
 def _fold(text: str) -> str:
     """Fold a text for comparison: without case and accents."""
     return "".join(one for one in unicodedata.normalize("NFKD", text.casefold()) if not unicodedata.combining(one))
+
+
+def _words(text: str) -> _Words:
+    return [(one[0], _fold(one[0])) for one in _WORD.finditer(text)]
 
 
 def _phrase(text: str) -> _Phrase:

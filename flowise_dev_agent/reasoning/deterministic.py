@@ -7,7 +7,7 @@ from typing import Any, Final
 from flowise_dev_agent.forms.offer import Offer
 from flowise_dev_agent.forms.ops import to_ops
 from flowise_dev_agent.forms.plan import incomplete, plan_of
-from flowise_dev_agent.forms.starters import choose, needs_of
+from flowise_dev_agent.forms.starters import choose, language_of, needs_of
 from flowise_dev_agent.forms.telling import short
 from flowise_dev_agent.reasoning import contracts
 from flowise_dev_agent.reasoning.reasoner import Reasoner
@@ -34,9 +34,8 @@ class DeterministicReasoner(Reasoner):
         """The operation follows from what the request says: a target is changed, else a new flow is made."""
         operation = request.forced or ("update" if request.target else "create")
         line = " ".join(request.requirement.split())
-        return _reasoned(
-            contracts.Intent(operation=operation, ambiguity=0, title=line[:_TITLE_CHARS] or "New chatflow")
-        )
+        title, language = line[:_TITLE_CHARS] or "New chatflow", language_of(request.requirement)
+        return _reasoned(contracts.Intent(operation=operation, ambiguity=0, title=title, language=language))
 
     async def plan(self, request: contracts.PlanRequest) -> contracts.Reasoned[contracts.PlanContract]:
         """The plan of a form, of a starter, or of a copy or a new name; words for all else are declined."""

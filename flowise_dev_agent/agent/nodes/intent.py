@@ -64,9 +64,10 @@ async def classify_intent(state: AgentState, runtime: Runtime[AgentContext]) -> 
     }
 
 
-def of_form(form: DesignForm) -> Update:
+def of_form(form: DesignForm, language: str = "en") -> Update:
     """A form leaves nothing to ask."""
-    intent = Intent(operation="create", ambiguity=0, title=form.name, parts=form.quotes or split(form.as_text()))
+    parts = form.quotes or split(form.as_text())
+    intent = Intent(operation="create", ambiguity=0, title=form.name, parts=parts, language=language)
     return {
         "intent": IntentState(classified=intent, operation="create", questions=[]),
         "plan": PlanState(contract=None, feedback=None),

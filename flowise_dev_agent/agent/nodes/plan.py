@@ -73,7 +73,11 @@ async def plan_v2(
         "usage": usage,
     }
     update["plan"] = PlanState(
-        contract=plan, approved=_is_approved(state, request.previous, plan), amended=None, starter=result.starter
+        contract=plan,
+        approved=_is_approved(state, request.previous, plan),
+        amended=None,
+        starter=result.starter,
+        by_form=by_form,
     )
     if facts := {name: other.facts for name, other in found.others.items() if other.facts}:
         update["facts"] = facts

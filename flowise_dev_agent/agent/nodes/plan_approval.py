@@ -60,7 +60,7 @@ async def hitl_plan_v2(state: AgentState, runtime: Runtime[AgentContext]) -> Upd
         return update
     if answer.get("design"):
         form = DesignForm.model_validate(answer["design"])
-        return {**of_form(form), "answer": answer, "request": RequestState(design=form)}
+        return {**of_form(form, state.intent.current.language), "answer": answer, "request": RequestState(design=form)}
     update = {"answer": answer, "plan": PlanState(approved=False, feedback=None if declined else answer["feedback"])}
     if declined:
         update["request"] = RequestState(design=None)

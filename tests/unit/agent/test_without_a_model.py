@@ -5,8 +5,10 @@ from typing import Any
 import pytest
 
 from flowise_dev_agent.errors import InvalidAnswerError
+from flowise_dev_agent.reasoning import PhasedReasoner, ReasoningSettings
 from flowise_dev_agent.reasoning.deterministic import DeterministicReasoner
-from tests.unit.agent.rig import OPENAI, Bench
+from flowise_dev_agent.texts import say_in
+from tests.unit.agent.rig import OPENAI, Bench, Script
 from tests.unit.agent.test_graph import credentials
 from tests.unit.agent.test_update import add_flow
 
@@ -30,6 +32,24 @@ async def test_a_sentence_becomes_a_starter_that_can_be_approved(bench: Bench) -
     assert (await bench.answer(action="approve"))["type"] == "result_review"
     (flow,) = bench.flowise.flows.values()
     assert flow.name == data["form"]["name"]
+
+
+async def test_the_plan_of_a_starter_is_in_the_language_of_its_sentence(bench: Bench) -> None:
+    data = (await bench.start("Baue einen freundlichen Assistenten für neue Kollegen"))["data"]
+    assert data["language"] == "de"
+    assert f"## {say_in('de', 'plan.heading.nodes')}" in data["plan"].splitlines()
+    changed = await bench.answer(action="request_changes", design=data["form"])
+    assert changed["data"]["language"] == "de"
+
+
+async def test_a_form_is_built_by_code_where_a_model_is_connected() -> None:
+    model = Script()
+    settings = ReasoningSettings(_env_file=None, OPENAI_API_KEY="k")  # type: ignore[call-arg]
+    reasoner = PhasedReasoner(model, DeterministicReasoner(), settings)
+    bench = Bench([], credentials(OPENAI), reasoner=reasoner)
+    await bench.start("x", design={"name": "Desk", "prompt": "You help."})
+    assert (await bench.answer(action="approve"))["type"] == "result_review"
+    assert (model.seen["plan"], model.seen["patch"]) == ([], [])
 
 
 async def test_a_starter_that_lacks_something_is_built_after_the_form_is_complete(bench: Bench) -> None:
