@@ -71,13 +71,17 @@ READS = builds(
 )
 
 
+_HANDBOOK = "[PLACEHOLDER: our handbook]"
+
+
 def _missing(loader: str, param: str) -> dict[str, Any]:
     return builds(
         *_ANSWERS,
         f"{loader} -> memoryVectorStore.document",
         "openAIEmbeddings -> memoryVectorStore.embeddings",
         "memoryVectorStore -> conversationalRetrievalQAChain.vectorStoreRetriever",
-        values=[{"node_id": f"{loader}_0", "param": param, "value": "[PLACEHOLDER: our handbook]"}],
+        values=[{"node_id": f"{loader}_0", "param": param, "value": _HANDBOOK}],
+        placeholders=[_HANDBOOK],
     )
 
 

@@ -9,6 +9,7 @@ from psycopg.types.json import Jsonb
 
 from flowise_dev_agent.devkit.flowise import FlowiseAccess
 from flowise_dev_agent.devkit.standin import ModelStandIn
+from flowise_dev_agent.flowise import FlowiseClient
 from tests.chaos.fake_flowise import FakeFlowise
 from tests.e2e.page.screen import SIZES, WORK_MS, Screen
 from tests.e2e.people import MakeService
@@ -108,8 +109,13 @@ async def test_a_new_service_is_connected_at_the_page_and_starts(
 
 @pytest.mark.nightly
 async def test_open_sessions_are_kept_or_stopped_as_the_person_says_when_the_server_changes(
-    browser: Browser, built_page: Path, make_service: MakeService, flowise: FlowiseAccess
+    browser: Browser,
+    built_page: Path,
+    make_service: MakeService,
+    flowise: FlowiseAccess,
+    flowise_flows: FlowiseClient,
 ) -> None:
+    del flowise_flows  # deletes what the test leaves on the server
     key = flowise.api_key.get_secret_value()
     with FakeFlowise(api_key=key) as another:
         await walk_over_open_sessions(browser, make_service(**NOTHING, SECRETS_KEY=SECRETS_KEY), flowise, another)
