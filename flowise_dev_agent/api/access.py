@@ -1,4 +1,4 @@
-"""What each route needs, and by which door a request came in."""
+"""Scopes that each route needs, and the door of a request."""
 
 from collections.abc import Mapping
 from typing import Final, get_args
@@ -164,14 +164,18 @@ _DOORS: Final[Mapping[str, Door]] = {door: door for door in get_args(Door) if do
 
 
 def methods_of(path: str) -> frozenset[str]:
-    """The methods of a path: its own where a route names it whole, else those of the routes that it fits. Empty for
-    what is not in `ROUTES`."""
+    """The methods of a path, of its own route if that names it whole, else of the routes that match.
+
+    Empty for an unknown path.
+    """
     return _WHOLE.get(path) or frozenset(method for method, fits in _PATTERNS if fits.match(path))
 
 
 async def authorize(request: Request) -> None:
-    """A dependency of every route: raises ScopeMissingError unless the caller may use it, and a 405 where the path is
-    that of another route (`DELETE /keys/current` names no key)."""
+    """Check the caller's scope for the route; a dependency of every route.
+
+    Raises ScopeMissingError, and a 405 if the path matches only other routes (`DELETE /keys/current` names no key).
+    """
     allowed = methods_of(request.url.path)
     if allowed and request.method.replace("HEAD", "GET") not in allowed:
         raise HTTPException(405)
@@ -180,7 +184,7 @@ async def authorize(request: Request) -> None:
 
 
 def door_of(headers: Headers) -> Door:
-    """Where a request came in: what our clients say, else the page where a browser sends it, else REST."""
+    """The door of a request: named by our clients, else the page if a browser sends it, else REST."""
     if named := _DOORS.get(headers.get(DOOR_HEADER, "")):
         return named
     # Browsers add these by themselves; the first one only where the address is https or this machine.

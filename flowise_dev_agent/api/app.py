@@ -125,7 +125,7 @@ def create_app(settings: Settings, engine: Runtime | None = None) -> FastAPI:
 
 
 def create_worker_app(settings: Settings, engine: Runtime) -> FastAPI:
-    """What a worker without an API says about itself: `/live`, `/ready` and `/metrics`, under the same key."""
+    """App of a worker without an API: `/live`, `/ready` and `/metrics`, under the same key."""
     app = FastAPI(
         title="Flowise Dev Agent worker",
         version=__version__,

@@ -1,4 +1,4 @@
-"""What routes ask for in their signatures."""
+"""Dependencies of routes."""
 
 import asyncio
 import re
@@ -21,7 +21,7 @@ IDEMPOTENCY_KEY_PATTERN = r"^[\x21-\x7e]{1,255}$"
 
 
 def engine(request: Request) -> Runtime:
-    """What this process runs on."""
+    """The engine of this process."""
     return request.app.state.engine
 
 

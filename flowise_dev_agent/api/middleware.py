@@ -72,7 +72,7 @@ _CSP = (
 
 
 def is_public(method: str, path: str) -> bool:
-    """True for what is served without a key."""
+    """True for paths that need no key."""
     return method in {"GET", "HEAD"} and (path in PUBLIC_PATHS or path.startswith(PUBLIC_PREFIX))
 
 
@@ -187,8 +187,7 @@ class _RefusedKeys:
 
 
 class ApiKeyMiddleware:
-    """Requires `Authorization: Bearer <key>` on all paths except the public ones, also on unknown paths, and makes
-    known to all behind it whose key it is.
+    """Requires `Authorization: Bearer <key>` on all but the public paths, and sets the current caller.
 
     Without `api_key` everybody may do everything, and a key only says who it is. With `sign_in` the cookie of a person
     and an access token of the provider open too. `Authorization: Share <token>` opens what is under SHARED_PATH, and
@@ -283,7 +282,7 @@ def cookies_of(headers: Headers) -> dict[str, str]:
 
 
 def carries_flow(path: str) -> bool:
-    """Whether the body of a request to this path may hold a whole flow."""
+    """True if the body of a request to this path may hold a whole flow."""
     return path == "/flows/import" or (path.startswith("/flows/") and path.endswith("/apply"))
 
 

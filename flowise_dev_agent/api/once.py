@@ -37,8 +37,11 @@ _BOUNDARY: Final = re.compile(rb'boundary="?([^";,\s]+)')
 
 
 class _Once:
-    """Declares the header. `secret`: the answer shows a secret, which is not kept. `sealed`: the request has one, which
-    nobody can find by trying values on what is kept of it."""
+    """Dependency that declares the header.
+
+    `secret`: the response shows a secret and is not stored. `sealed`: the request has one, so only a slow salted hash
+    of it is stored.
+    """
 
     def __init__(self, *, secret: bool = False, sealed: bool = False) -> None:
         self.secret = secret
@@ -130,7 +133,7 @@ def _replayed(earlier: DoneRequest, *, same: bool) -> Response:
 
 
 async def _content(request: Request) -> bytes:
-    """What tells the request from another one, the same for each way to send it."""
+    """The content that identifies a request, in the same form for each encoding."""
     body = await request.body()
     content_type = request.headers.get("content-type", "").encode()
     if found := _BOUNDARY.search(content_type):
@@ -147,7 +150,7 @@ async def _hashed(content: bytes, _: str = "") -> str:
 
 
 async def _sealed(content: bytes, earlier: str = "") -> str:
-    """As a password is kept: salted, and slow to compute. `earlier` has the salt of what it is compared with."""
+    """Hash a request like a password: salted and slow. `earlier` provides the salt for a comparison."""
     salt = earlier.partition("$")[0] or secrets.token_hex(16)
     made = await asyncio.to_thread(hashlib.scrypt, content, salt=salt.encode(), n=2**14, r=8, p=1)
     return f"{salt}${made.hex()}"

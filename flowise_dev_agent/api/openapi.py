@@ -66,7 +66,7 @@ def complete(app: FastAPI) -> None:
 
 
 def _complete(operation: dict[str, Any]) -> None:
-    """What holds for every operation: a body may be unreadable or too large, a stream has frames; links, examples."""
+    """Add the parts common to all operations: errors of bodies, frames of streams, links, examples."""
     if "requestBody" in operation:
         add_codes(operation["responses"], "bad_request", "body_too_large")
     if any(one["name"] == "if-match" for one in operation.get("parameters", [])):
@@ -119,7 +119,7 @@ def _illustrate(operation: dict[str, Any], example: dict[str, Any]) -> None:
 
 @cache
 def _examples() -> dict[str, Any]:
-    """What the service answered when the examples were recorded (`tests/e2e/test_examples.py`), by operation."""
+    """Recorded responses of the service by operation (`tests/e2e/test_examples.py` records them)."""
     return json.loads(Path(__file__).with_name("examples.json").read_text(encoding="utf-8"))
 
 

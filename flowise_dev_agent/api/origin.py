@@ -1,4 +1,4 @@
-"""Where a request to a service without a key may come from: this machine, by name, and our own page.
+"""Allowed origins of requests to a service without a key: this machine, by name, and our own page.
 
 Such a service trusts whoever reaches it, so a web page that somebody opens on the same machine must not: by DNS
 rebinding (its own name now leads here: the `Host` header shows it) or by requests across origins (`Origin` and
@@ -61,8 +61,7 @@ def origin_of(url: HttpUrl) -> str:
 
 
 def may_change(method: str, headers: Headers, origin: str) -> bool:
-    """Whether a request with a cookie may change something: it comes from our own page at `origin`, and no other page
-    has made the browser send it."""
+    """True if a request with a cookie may change something: it comes from our page at `origin`, and from no other."""
     if method in _SAFE_METHODS:
         return True
     given = headers.get("origin")

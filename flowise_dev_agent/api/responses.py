@@ -1,4 +1,4 @@
-"""What OpenAPI says of problems: each response of a route lists the codes that it may have."""
+"""Problems in OpenAPI: each response of a route lists its possible codes."""
 
 from collections.abc import Iterator, Mapping
 from functools import cache

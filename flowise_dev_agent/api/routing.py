@@ -1,4 +1,4 @@
-"""How the routes of each subject are declared and joined to an app."""
+"""Declaration of the routes of each subject, and their assembly to an app."""
 
 from enum import Enum
 

@@ -63,7 +63,7 @@ def bind(server: ServerSettings) -> socket.socket:
 
 
 def url_of(listener: socket.socket) -> str:
-    """Where a person reaches what listens there."""
+    """The address at which a person reaches a listener."""
     host, port = listener.getsockname()[:2]
     address = ipaddress.ip_address(host)
     name = "localhost" if address.is_loopback or address.is_unspecified else host
@@ -160,7 +160,7 @@ class Server(uvicorn.Server):
         self._stopped.set()
 
     async def main_loop(self) -> None:
-        """As the base class, which looks ten times a second whether it has to stop."""
+        """Run as the base class does, without polling ten times a second for a stop."""
         while not await self.on_tick(0):
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._stopped.wait(), _TICK_SECS)

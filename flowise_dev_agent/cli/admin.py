@@ -24,7 +24,7 @@ from flowise_dev_agent.schemas.shares import NewShare, ShareSubject
 
 
 async def list_keys(client: AgentClient, *, every: bool, as_json: bool) -> None:
-    """Those in use, or all."""
+    """List the valid keys, or all."""
     found = await client.keys()
     if as_json:
         print_json(found, indent=2)
@@ -245,7 +245,7 @@ async def delete_note(client: AgentClient, note_id: int, *, as_json: bool) -> No
 
 
 async def list_shares(client: AgentClient, *, every: bool, as_json: bool) -> None:
-    """Those that open, or all."""
+    """List the open share links, or all."""
     found = await client.shares()
     if as_json:
         print_json(found, indent=2)

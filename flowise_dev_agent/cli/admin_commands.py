@@ -1,4 +1,4 @@
-"""`keys`, `shares`, `audit`, `notes`, `refresh` and `domains`, for whoever runs the service."""
+"""Commands for operators: `keys`, `shares`, `audit`, `notes`, `refresh` and `domains`."""
 
 from enum import StrEnum
 from pathlib import Path

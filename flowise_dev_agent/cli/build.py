@@ -306,8 +306,10 @@ def _line(title: str, field: _Schema, before: Any) -> str:
 
 
 def _resolved(field: _Schema, defs: _Schema) -> _Schema:
-    """What a part is, where the schema says it elsewhere, or that it may be left out. Of several kinds none is the
-    only one."""
+    """A part of a schema with its reference resolved, or without `null`.
+
+    A part of several kinds keeps only its description.
+    """
     kinds = [one for one in field.get("anyOf", [field]) if one.get("type") != "null"]
     if len(kinds) > 1:
         return {"description": field.get("description")}

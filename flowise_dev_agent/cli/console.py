@@ -92,7 +92,7 @@ def confirm(question: str, assume_yes: bool) -> None:
 
 
 def in_words(error: Exception) -> tuple[str, str | None]:
-    """What went wrong and what to do about it, of an error that nobody expected."""
+    """Describe an unexpected error: the problem and a remedy."""
     match error:
         case ValidationError():
             first = error.errors(include_url=False, include_input=False, include_context=False)[0]

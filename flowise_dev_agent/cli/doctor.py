@@ -56,7 +56,7 @@ async def _checks(settings: Settings) -> AsyncGenerator[tuple[str, Check]]:
 
 
 async def _connections(settings: Settings) -> Connections:
-    """Those that the service uses: of the settings, or stored in a database that answers and has its tables."""
+    """The connections of the service: from the settings, or stored in a database that answers and has its tables."""
     dsn = settings.database.dsn
     database = Database(dsn.get_secret_value() if dsn else "", min_size=1, max_size=2)
     connections = Connections(settings, database)

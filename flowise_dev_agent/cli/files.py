@@ -141,7 +141,7 @@ async def apply_ops(
 
 
 async def check_flow(client: AgentClient, place: str, *, instance: str | None, as_json: bool) -> bool:
-    """Print what is wrong with a flow, a file or on the server; True when it is valid."""
+    """Print the findings of a flow, from a file or on the server; True if it is valid."""
     kind, flow_data = await _flow(client, place, instance)
     flow = _valid(ValidateFlow, flow_data=flow_data, kind=kind)
     checked = await client.validate_flow(flow, instance=instance)

@@ -83,7 +83,7 @@ async def _serve_metrics(settings: Settings, runtime: Runtime, listener: socket.
 
 
 async def _prepare(runtime: Runtime) -> None:
-    """Take what is loaded by now out of garbage collection, and warn of a Flowise that does not answer.
+    """Exclude all loaded objects from garbage collection, and warn of a Flowise that does not answer.
 
     A full collection over the modules blocks the event loop, with all streams and heartbeats, for a tenth of a second.
     Collecting less often finds fewer objects that a session still needs.

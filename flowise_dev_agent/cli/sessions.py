@@ -40,7 +40,7 @@ async def list_sessions(client: AgentClient, *, limit: int, as_json: bool, **whi
 
 
 async def watch(client: AgentClient, session_id: UUID, *, as_json: bool) -> Exit:
-    """Show the events of a session, those of the past first, until it asks, ends or fails."""
+    """Show the events of a session, past ones first, until it asks, ends or fails."""
     view = await client.get(session_id)
     with Progress(out) as progress:
         async for event in client.events(session_id):
@@ -78,7 +78,10 @@ async def roll_back(client: AgentClient, session_id: UUID, *, version: str | Non
 
 @dataclass(frozen=True)
 class Question:
-    """What to answer. Without an interrupt it is what the session asks now; `over`: the session asks nothing."""
+    """The question to answer.
+
+    Without an interrupt it is the session's current one; `over`: the session asks nothing.
+    """
 
     session_id: UUID
     interrupt_id: str | None = None

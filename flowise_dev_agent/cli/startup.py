@@ -1,4 +1,4 @@
-"""What commands share before they do their work: settings, the database, clients.
+"""Common start of commands: settings, the database, clients.
 
 Everything is imported where it is needed: `--help` must not wait for it.
 """

@@ -82,7 +82,7 @@ def _flow(path: Path) -> FlowFile:
 
 
 def read_lock(folder: Path) -> AppliedFlows:
-    """What was applied from a directory; nothing when there is no lock file."""
+    """Read the state applied from a directory; empty if there is no lock file."""
     path = folder / LOCK_FILE
     try:
         return AppliedFlows.model_validate_json(path.read_bytes()) if path.exists() else AppliedFlows()
@@ -174,7 +174,7 @@ class Sync:
         self._applied: dict[str, AppliedFlow] = {}
 
     async def plan(self) -> SyncReport:
-        """What would be done, file by file; nothing is written."""
+        """Plan the actions, file by file; nothing is written."""
         self._applied = await self._part_of_lock()
         items = [await self._planned(file, flow) for file, flow in self._files.items()]
         items += [
@@ -196,11 +196,14 @@ class Sync:
         return await self._each(plan, self._done)
 
     async def test(self) -> SyncReport:
-        """Test every flow; nothing is written. Those of ops and data as drafts, those of words as they are there."""
+        """Test every flow; nothing is written.
+
+        Ops and data are tested as drafts, requirements by their existing flow.
+        """
         return await self._each(await self.plan(), self._tried)
 
     async def _part_of_lock(self) -> dict[str, AppliedFlow]:
-        """What was applied to the server, under its id: with and without `--instance` it has the same part."""
+        """The part of the lock for this server, by its id: the same one with and without `--instance`."""
         parts = self._lock.instances
         self._instance = self.instance or ""
         if not self.instance or _UNNAMED in parts:
@@ -468,7 +471,7 @@ def _given_up(item: SyncItem) -> InvalidInputError:
 
 @dataclass(frozen=True)
 class Wish:
-    """What the command line asks for."""
+    """Options of the command line."""
 
     plan_only: bool = False
     test_only: bool = False

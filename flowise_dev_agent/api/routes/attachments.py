@@ -43,7 +43,7 @@ async def get_attachment(
     attachment_id: AttachmentId,
     text: Annotated[bool, Query(description="Also all that was read in it.")] = False,
 ) -> AttachmentView:
-    """What is known of a file."""
+    """Read a file's metadata."""
     return await engine(request).attachments.get(attachment_id, text=text)
 
 

@@ -1,4 +1,4 @@
-"""The webhooks of all sessions; those of one session are under it."""
+"""Routes for the webhook deliveries of all sessions; a session's own are under the session."""
 
 from typing import Annotated
 

@@ -137,8 +137,10 @@ async def compare_flow_versions(
 
 @router.get("/sessions/{session_id}/change", responses=declared("session_not_found"))
 async def get_session_change(session_id: SessionId, flows: Flows) -> SessionChange | None:
-    """What the session does to its flow: before, after, the difference and the ops, as of its last question or its
-    end. `null` before there is anything to see."""
+    """The session's change to its flow: before, after, the difference and the ops, as of its last question or its end.
+
+    `null` if there is none yet.
+    """
     return await flows.session_change(session_id)
 
 
@@ -227,7 +229,7 @@ async def get_flow_test_trace(
     sha256: Annotated[str, Path(pattern=r"^[0-9a-f]{64}$", description="`trace_sha256` of a trial.")],
     tests: FlowTesting,
 ) -> Trace:
-    """What happened inside the flow during a trial of such a test."""
+    """The trace of a trial of such a test: the steps inside the flow."""
     return await tests.trace(test_id, sha256)
 
 

@@ -43,7 +43,7 @@ async def get_ready(request: Request) -> ReadyView:
 
 @worker_router.get("/metrics", responses=_TEXT | declared())
 async def get_metrics(request: Request) -> Response:
-    """What this process counts and how the service stands, for Prometheus."""
+    """Metrics of this process and of the service, for Prometheus."""
     return Response(await engine(request).metrics(), media_type=CONTENT_TYPE)
 
 
@@ -70,7 +70,7 @@ async def get_info(request: Request) -> InfoView:
 
 @router.get("/health", responses=declared())
 async def get_health(request: Request, response: Response) -> HealthView:
-    """What the service runs on and whether each part answers. 503 only when the database does not."""
+    """The state of the service and of each part that it depends on. 503 only if the database does not answer."""
     state = request.app.state
     report, flowise = await asyncio.gather(engine(request).health(), flowise_health(engine(request).instances))
     response.status_code = 503 if report.status == "unavailable" else 200
@@ -86,5 +86,5 @@ async def get_health(request: Request, response: Response) -> HealthView:
 
 @router.get("/settings", responses=declared())
 async def get_settings(request: Request) -> PublicSettings:
-    """What the operator has set, as far as it shapes what people see."""
+    """The operator's settings that affect users."""
     return public_settings(request.app.state.settings, engine(request).connections.reasoning)

@@ -37,7 +37,7 @@ async def create_key(request: Request, body: NewKey) -> MadeKey:
 
 @router.get("/current", responses=declared())
 async def get_current_key() -> CallerView:
-    """Whose key this request has come with, and what it may do."""
+    """The owner and the scopes of the key of this request."""
     caller = current_caller()
     return CallerView(
         name=caller.name,

@@ -1,4 +1,4 @@
-"""What is known of the Flowise servers, and its refresh."""
+"""Routes for the knowledge of the Flowise servers and its refresh."""
 
 from typing import Annotated
 

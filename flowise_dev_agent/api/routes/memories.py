@@ -23,7 +23,7 @@ async def list_memories(
     limit: Annotated[int, Query(ge=1, le=50)] = 50,
     offset: Annotated[int, Query(ge=0, le=1_000, description="Those before it are left out.")] = 0,
 ) -> MemoryPage:
-    """What the service remembers for the owner: notes, then patterns, those that fit the words best first."""
+    """Notes and patterns that the service remembers for the owner: notes first, best matches of the words first."""
     return await memories.page(
         query=query_text, memory_id=memory_id, instance_id=instance, limit=limit, offset=offset, kind=kind
     )

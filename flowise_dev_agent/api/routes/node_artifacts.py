@@ -28,7 +28,7 @@ FlowchartNodeId = Annotated[str, Path(max_length=64, description="The name of th
 
 @dataclass(frozen=True)
 class ListWindow:
-    """Which part of a list."""
+    """The requested part of a list."""
 
     limit: int
     offset: int
@@ -54,14 +54,14 @@ async def list_plan_artifacts(
     part: PartOfList,
     flowchart_node_id: OfNode = None,
 ) -> ArtifactPage:
-    """How the plan of a session came about: each time it was stored, newest first."""
+    """The history of a session's plan: each time that it was stored, newest first."""
     which = ArtifactFilter(session_id=plan_id, kind="plan", run_id=part.run_id, node=flowchart_node_id)
     return await artifacts.page(which, limit=part.limit, offset=part.offset, plan_id=plan_id)
 
 
 @router.get("/plans/{plan_id}/artifacts/{artifact_id}", responses=declared("session_not_found", "artifact_not_found"))
 async def get_plan_artifact(artifacts: Artifacts, plan_id: SessionId, artifact_id: ArtifactId) -> ArtifactDetail:
-    """One of them."""
+    """An artifact of a session's plan."""
     return await artifacts.get(artifact_id, ArtifactFilter(session_id=plan_id, kind="plan"), plan_id=plan_id)
 
 
@@ -88,7 +88,7 @@ async def list_memory_artifacts(
     "/memories/{memory_id}/artifacts/{artifact_id}", responses=declared("session_not_found", "artifact_not_found")
 )
 async def get_memory_artifact(artifacts: Artifacts, memory_id: MemoryId, artifact_id: ArtifactId) -> ArtifactDetail:
-    """One of them."""
+    """An artifact of a memory."""
     return await artifacts.get(artifact_id, ArtifactFilter(memory_id=memory_id, kind="memory"), memory_id=memory_id)
 
 
@@ -110,7 +110,7 @@ async def list_milestone_artifacts(
 async def get_milestone_artifact(
     artifacts: Artifacts, milestone_id: SessionId, artifact_id: ArtifactId
 ) -> ArtifactDetail:
-    """One of them."""
+    """An artifact of a session's milestones."""
     which = ArtifactFilter(session_id=milestone_id, kind="milestone")
     return await artifacts.get(artifact_id, which, milestone_id=milestone_id)
 
@@ -124,7 +124,7 @@ async def list_decision_artifacts(
     flowchart_node_id: FlowchartNodeId,
     part: PartOfList,
 ) -> ArtifactPage:
-    """Where a session went on from a node of the graph, and why, newest first."""
+    """The routing decisions of a session at a node of the graph, with reasons, newest first."""
     which = ArtifactFilter(session_id=flowchart_id, kind="decision", node=flowchart_node_id, run_id=part.run_id)
     scope = {"flowchart_id": flowchart_id, "flowchart_node_id": flowchart_node_id}
     return await artifacts.page(which, limit=part.limit, offset=part.offset, **scope)
@@ -137,7 +137,7 @@ async def list_decision_artifacts(
 async def get_decision_artifact(
     artifacts: Artifacts, flowchart_id: SessionId, flowchart_node_id: FlowchartNodeId, artifact_id: ArtifactId
 ) -> ArtifactDetail:
-    """One of them."""
+    """A routing decision of a session."""
     which = ArtifactFilter(session_id=flowchart_id, kind="decision", node=flowchart_node_id)
     scope = {"flowchart_id": flowchart_id, "flowchart_node_id": flowchart_node_id}
     return await artifacts.get(artifact_id, which, **scope)

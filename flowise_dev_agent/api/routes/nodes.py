@@ -46,5 +46,5 @@ async def get_node(
 
 @router.post("/{name}/options", responses=declared("node_type_not_found", "flowise_not_found", *FLOWISE))
 async def list_options(request: Request, name: Name, body: OptionsRequest, instance: Instance = None) -> NodeOptions:
-    """What a param may be set to: models of a provider, tools, document stores, flows. Nothing is changed."""
+    """The allowed values of a param: models of a provider, tools, document stores, flows. Nothing is changed."""
     return await engine(request).node_types.options(instance, name, body.param, credential_id=body.credential_id)

@@ -26,7 +26,7 @@ router = Routes(include_in_schema=False)
 
 
 class _BuiltFiles(StaticFiles):
-    """What the build has written, compressed once. In `assets/` names carry a hash of the content: a browser may keep
+    """The files of the build, compressed once. In `assets/` names carry a hash of the content: a browser may keep
     them for good."""
 
     def file_response(

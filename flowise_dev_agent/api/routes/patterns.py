@@ -79,7 +79,7 @@ async def export_patterns(library: PatternsOfOwner, instance: InstanceId = None)
 
 @router.post("/import", dependencies=[ONCE], responses=declared(*REPEATED))
 async def import_patterns(body: PatternFile, library: PatternsOfOwner, instance: InstanceId = None) -> ImportResult:
-    """Bring patterns in, for one instance. What is there already for the same words stays as it is."""
+    """Import patterns for one instance. An existing pattern for the same words stays unchanged."""
     imported: list[int] = []
     skipped: list[Skipped] = []
     for index, item in enumerate(body.patterns):

@@ -46,8 +46,10 @@ _FRAMES = {
 async def process_conversation(
     request: Request, body: ProcessConversation, idempotency_key: IdempotencyKey = None
 ) -> EventSourceResponse:
-    """Say something to a session, or start one, and stream what follows through its next question or its end. What is
-    wrong with the message itself is a problem; what goes wrong after that is an `ERROR` frame."""
+    """Send a message to a session, or start one, and stream the frames through its next question or its end.
+
+    Errors of the message itself are problems; later ones are `ERROR` frames.
+    """
     running = engine(request)
     chat = ChatEntry(running.service, running.conversations, running.flows)
     if is_new := await chat.is_new(body):

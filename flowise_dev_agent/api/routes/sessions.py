@@ -120,7 +120,7 @@ async def get_expected_cost(
     kind: Annotated[SessionKind | None, Query(description="What it does; any when left out.")] = None,
     model: Annotated[str | None, Query(max_length=200, description="The model that it asks for.")] = None,
 ) -> ExpectedCost:
-    """What a new session will probably cost: the average of the newest ones like it."""
+    """The expected cost of a new session: the average of the newest similar ones."""
     return await engine(request).expected_costs.of(kind, model)
 
 
@@ -229,7 +229,7 @@ async def list_session_decisions(
     after_seq: Annotated[int, Query(ge=0, le=MAX_SEQ, description="`next_after_seq` of the page before.")] = 0,
     limit: Annotated[int, Query(ge=1, le=500)] = 100,
 ) -> EventPage:
-    """Why the session went where it went: each fork with the way taken and those that were not."""
+    """The routing decisions of the session: each fork with the branch taken and the others."""
     return await service.event_page(session_id, after_seq=after_seq, limit=limit, types=["decision"])
 
 
@@ -239,7 +239,7 @@ async def list_session_decisions(
 async def stream_session(
     request: Request, session_id: SessionId, service: Service, after_seq: AfterSeq
 ) -> EventSourceResponse:
-    """All events of a session, those of the past first, over all its questions until it is done."""
+    """All events of a session, past ones first, over all its questions until it is done."""
     await service.get(session_id)
     return event_stream(request, service.events(session_id, after_seq))
 
@@ -267,8 +267,9 @@ async def get_session_design(session_id: SessionId, service: Service) -> DesignV
 
 @router.get("/{session_id}/turns", responses=declared("session_not_found"))
 async def list_session_turns(request: Request, session_id: SessionId) -> TurnList:
-    """What was said in the session, oldest first: the requirement, the questions, the person's answers, remarks and
-    edits. Secrets are masked."""
+    """The conversation of the session, oldest first: the requirement, the questions, the person's answers, remarks and
+    edits. Secrets are masked.
+    """
     return await engine(request).conversations.of_session(session_id)
 
 
@@ -286,7 +287,7 @@ async def get_session_trace(
     sha256: Annotated[str, Path(pattern="^[0-9a-f]{64}$", description="`trace_sha256` of a test.")],
     service: Service,
 ) -> Trace:
-    """What happened inside the flow during one test: steps, tools, sources, state. Secrets are masked."""
+    """The trace of one test: steps, tools, sources and state inside the flow. Secrets are masked."""
     return await service.trace(session_id, sha256)
 
 

@@ -47,7 +47,7 @@ async def revoke_share(request: Request, share_id: Annotated[UUID, Path(descript
 
 @shared_router.get("", responses=declared("share_not_found", "share_ended"))
 async def get_shared(request: Request) -> SharedView:
-    """What a share link shows. It is sent as `Authorization: Share <the link's last part>`; no key opens this."""
+    """The content of a share link. It is sent as `Authorization: Share <the link's last part>`; no key opens this."""
     return await engine(request).shares.shown()
 
 

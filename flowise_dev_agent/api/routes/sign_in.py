@@ -27,7 +27,7 @@ _OFF = "Nobody signs in at this service: OIDC_ISSUER is not set."
 
 
 def service(settings: Settings, engine: Callable[[], Runtime]) -> "SignIn | None":
-    """The sign-in of these settings; None when it is off. `engine` is asked when somebody signs in."""
+    """The sign-in of these settings; None if it is off. `engine` is called when a person signs in."""
     address = settings.server.public_base_url
     if not settings.sign_in.is_on or address is None:
         return None
@@ -51,7 +51,7 @@ async def begin_sign_in(request: Request, return_to: Annotated[str, Query(max_le
 
 @router.get("/auth/callback", include_in_schema=False)
 async def finish_sign_in(request: Request) -> Response:
-    """Where the provider leads back to."""
+    """Complete a sign-in: the provider redirects here."""
     sign_in = _sign_in(request)
     kept = cookies_of(Headers(scope=request.scope)).get(sign_in.attempt_cookie, "")
     try:

@@ -1,4 +1,4 @@
-"""What sessions wrote to flows: versions, differences, and the way back."""
+"""Routes for versions of flows: list, compare, restore."""
 
 from typing import Annotated
 
@@ -27,7 +27,7 @@ Label = Annotated[str | None, Query(max_length=20, description="A label such as 
 
 @router.get("/sessions/{session_id}/versions", responses=declared("session_not_found"))
 async def list_session_versions(session_id: SessionId, versions: FlowVersionsDep) -> VersionList:
-    """What the session's flow held before and after each of its writes, oldest first."""
+    """The versions of the session's flow before and after each of its writes, oldest first."""
     return await versions.of_session(session_id)
 
 
@@ -38,7 +38,7 @@ async def diff_session_versions(
     from_: Annotated[str | None, Query(alias="from", max_length=20, description="Label; the first version.")] = None,
     to: Annotated[str | None, Query(max_length=20, description="Label; the last version.")] = None,
 ) -> VersionDiff:
-    """What differs between two versions, in words and as data."""
+    """The differences between two versions, in words and as data."""
     return await versions.diff(session_id, from_, to)
 
 
