@@ -21,7 +21,7 @@ RESUMED: Final = ("classify_intent", "plan_v2", "evaluate")
 
 
 def budget_of(state: AgentState, limits: LimitSettings) -> SessionBudget:
-    """The session's own ceilings, else those of the settings, with what is spent."""
+    """Ceilings of the session, else of the settings, with the amounts spent."""
     return SessionBudget(
         max_tokens=state.budget.ceilings.tokens or limits.session_tokens,
         max_usd=state.budget.ceilings.usd or limits.session_usd,
@@ -30,12 +30,12 @@ def budget_of(state: AgentState, limits: LimitSettings) -> SessionBudget:
 
 
 def over_budget(state: AgentState, limits: LimitSettings) -> str | None:
-    """Which ceiling the session has reached, in words; None while there is room."""
+    """Sentence that names the exceeded ceiling; None while the session is within its budget."""
     return budget_of(state, limits).exceeded_by(Usage())
 
 
 def asks_for_budget(node: Node[P]) -> Node[P]:
-    """A node that asks the person when the budget is spent, instead of failing, and then runs again."""
+    """Wrap a node: when the budget is spent, it asks the person instead of failing, then runs again."""
 
     @wraps(node)
     async def guarded(state: AgentState, runtime: Runtime[AgentContext], *args: P.args, **kwargs: P.kwargs) -> Update:
@@ -49,12 +49,12 @@ def asks_for_budget(node: Node[P]) -> Node[P]:
 
 
 def waits_for_budget(state: AgentState, node: str) -> bool:
-    """Whether this node stopped because the budget is used up."""
+    """True if this node stopped because the budget is used up."""
     question = state.budget.question
     return question is not None and question.node == node
 
 
 def raised_budget(budget: BudgetState, question: BudgetQuestion, raised: Mapping[str, float]) -> BudgetState:
-    """The budget with the answer to the question: new ceilings (`tokens`, `usd`), and the node that continues."""
+    """Apply the answer to the budget question: new ceilings (`tokens`, `usd`), and the node that continues."""
     ceilings = budget.ceilings.model_copy(update=dict(raised))
     return BudgetState(ceilings=ceilings, question=None, resume_at=question.node)

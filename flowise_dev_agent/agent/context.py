@@ -1,4 +1,4 @@
-"""What the nodes work with at run time: resolved per session from its instance, never checkpointed."""
+"""Run-time dependencies of the nodes: resolved per session from its instance, never checkpointed."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -21,18 +21,18 @@ from flowise_dev_agent.settings import DriftPolicy, LimitSettings
 
 
 def _unheard(_: NodeEvent) -> None:
-    """Nobody listens."""
+    """Discard the event."""
 
 
 class Knowledge(Protocol):
-    """What is known about the session's instance; live within its time to live, else the committed snapshot."""
+    """Knowledge about the session's instance: live within its time to live, else the committed snapshot."""
 
     async def nodes(self, *, refresh: bool = False) -> NodeStore:
-        """Node schemas, repaired ones among them; `refresh` asks the server now or raises FlowiseError."""
+        """Node schemas, including repaired ones; `refresh` asks the server now or raises FlowiseError."""
         ...
 
     async def changes_since(self, fingerprint: str, store: NodeStore) -> CatalogueChange:
-        """What changed since the catalogue with this fingerprint."""
+        """Changes of the catalogue since the one with this fingerprint."""
         ...
 
     async def credentials(self, *, refresh: bool = False) -> CredentialStore:
@@ -44,32 +44,33 @@ class Knowledge(Protocol):
         ...
 
     async def template_flow(self, template: Template) -> str:
-        """The flow of a marketplace template; from the cache, else from the server. Raises AgentError."""
+        """Flow of a marketplace template, from the cache or the server. Raises AgentError."""
         ...
 
     async def repair(self, name: str) -> Repair:
-        """One node type asked from the server; from then on `nodes` has it, for every session of the instance."""
+        """Fetch one node type from the server; `nodes` then has it for every session of the instance."""
         ...
 
 
 class SessionBlobs(Protocol):
-    """Content-addressed texts that belong to the session."""
+    """Content-addressed texts of the session."""
 
     async def put(self, text: str, *, at_once: bool = False) -> str:
-        """The SHA-256 (hex) of the UTF-8 text, which is stored with the step that the session takes, or at once: where
-        others hear of it before."""
+        """Store a text; return the SHA-256 (hex) of its UTF-8 bytes. It is written with the session's next step, or at
+        once if others read it before.
+        """
         ...
 
     async def get(self, sha256: str) -> str:
-        """Read back."""
+        """Read a text by its SHA-256."""
         ...
 
 
 class SessionNotes(Protocol):
-    """What the session's owner had remembered for the instance."""
+    """Notes that the session's owner stored for the instance."""
 
     async def find(self, words: str, *, limit: int) -> Sequence[tuple[int, str]]:
-        """(id, text) of those nearest to the words, then the newest."""
+        """(id, text) of the notes closest to the words, then of the newest."""
         ...
 
 
@@ -89,7 +90,7 @@ class AgentContext:
     drift_policy: DriftPolicy = "warn"
     #: The models inside the flows are the devkit's stand-in: their answers say nothing about content.
     model_stand_in: bool = False
-    #: What is searched of the instance's flows.
+    #: Searchable flows of the instance.
     flows: FlowSource = field(default_factory=AllFlows)
     #: Accepted flows that new ones may start from; None: patterns are neither used nor stored.
     patterns: PatternLibrary | None = None
@@ -99,15 +100,15 @@ class AgentContext:
     emit: Callable[[NodeEvent], None] = _unheard
 
     async def attachments(self) -> tuple[AttachmentFacts, ...]:
-        """What is known of the session's files."""
+        """Facts about the session's attached files."""
         return tuple(await self.files.facts()) if self.files else ()
 
     def chatflow_url(self, chatflow_id: str, kind: str = "CHATFLOW") -> str:
-        """Where the flow opens in the Flowise editor."""
+        """Address of the flow in the Flowise editor."""
         return chatflow_url(self.endpoint, chatflow_id, kind)
 
 
 def chatflow_url(endpoint: str, chatflow_id: str, kind: str = "CHATFLOW") -> str:
-    """The editor's address of a flow: AgentFlow V2 has a canvas of its own."""
+    """Address of a flow in the Flowise editor: AgentFlow V2 has its own canvas."""
     canvas = "v2/agentcanvas" if kind == "AGENTFLOW" else "canvas"
     return f"{endpoint.rstrip('/')}/{canvas}/{chatflow_id}"

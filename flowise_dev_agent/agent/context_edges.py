@@ -8,7 +8,7 @@ from collections.abc import Iterable, Set
 from dataclasses import dataclass
 from typing import Final
 
-#: Where a session is, not what it is about: read by routers and open to every node.
+#: Control parts: the session's position, not its content. Routers read them, and every node may use them.
 CONTROL: Final = frozenset(
     {"answer", "outcome", "budget", "usage", "debug", "iteration", "artifacts", "facts", "version"}
 )
@@ -24,12 +24,12 @@ class NodeContext:
 
     @property
     def reads(self) -> Set[str]:
-        """Names of parts."""
+        """Names of the parts that the node reads."""
         return frozenset(self.reading.split())
 
     @property
     def writes(self) -> Set[str]:
-        """Names of parts."""
+        """Names of the parts that the node writes."""
         return frozenset(self.writing.split())
 
 
@@ -74,5 +74,5 @@ CONTEXT: Final[dict[str, NodeContext]] = {
 
 
 def undeclared(node: str, written: Iterable[str]) -> Set[str]:
-    """The parts that a node wrote and may not."""
+    """State parts that a node wrote without permission."""
     return {*written} - CONTROL - CONTEXT[node].writes

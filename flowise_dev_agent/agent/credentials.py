@@ -1,4 +1,4 @@
-"""Which credential is used for a type, ids only: matched when there is one choice, else asked for."""
+"""Credentials by type, ids only: matched if there is one choice, else asked for."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -18,7 +18,7 @@ from flowise_dev_agent.schemas.interrupts import (
 from flowise_dev_agent.schemas.plan import PlanContract
 from flowise_dev_agent.texts import sentences, text
 
-#: Credential type -> those of the instance.
+#: Credential type -> credentials of the instance.
 Available = Mapping[str, Sequence[CredentialCandidate]]
 
 
@@ -28,7 +28,7 @@ async def available_credentials(context: AgentContext, *, refresh: bool = False)
 
 
 def by_type(store: CredentialStore) -> Available:
-    """Credentials by type."""
+    """Group credentials by type."""
     found: dict[str, list[CredentialCandidate]] = {}
     for item in store.all():
         found.setdefault(item.type, []).append(CredentialCandidate(id=item.id, name=item.name))
@@ -36,7 +36,7 @@ def by_type(store: CredentialStore) -> Available:
 
 
 def match_credentials(required: Sequence[str], available: Available, chosen: Mapping[str, str]) -> CredentialState:
-    """What is bound for each type (`chosen`), and what needs the person (`missing`).
+    """Match required credential types: `chosen` holds the id of each matched type, `missing` the types to ask for.
 
     A credential is filled in by itself only when exactly one of its type exists; an earlier choice holds as long as the
     instance still has it.
@@ -58,7 +58,7 @@ def match_credentials(required: Sequence[str], available: Available, chosen: Map
 async def with_edits(
     state: AgentState, context: AgentContext, ops: Sequence[PatchOp]
 ) -> tuple[PlanContract, CredentialState]:
-    """The session's plan with the person's ops, and the credentials that it needs then."""
+    """Plan with the person's ops, and the credentials that it then needs."""
     schemas = (await context.knowledge.nodes()).schemas
     plan = state.plan.current
     wider = manual_edits.with_ops(plan, ops, [state.full_requirement, *state.intent.later], schemas)
@@ -69,7 +69,7 @@ async def with_edits(
 
 
 def credential_question(missing: list[MissingCredential]) -> CredentialCheckInterrupt:
-    """The interrupt that asks for them."""
+    """Interrupt that asks for the missing credentials."""
     absent = [item.type for item in missing if not item.candidates]
     several = [item.type for item in missing if item.candidates]
     parts: list[str] = []
@@ -93,7 +93,7 @@ def credential_question(missing: list[MissingCredential]) -> CredentialCheckInte
 
 
 async def settle_credentials(state: AgentState, context: AgentContext, answer: dict[str, Any]) -> Update:
-    """What the answer changes."""
+    """State update for an answer to the credential question."""
     credentials = state.credentials
     match answer["action"]:
         case "cancel":

@@ -1,4 +1,4 @@
-"""The interface of a domain to the graph. Flowise is the first; others are added without a change here."""
+"""Interface between a domain and the graph. Flowise is the first; others need no change here."""
 
 import asyncio
 import logging
@@ -41,7 +41,7 @@ from flowise_dev_agent.schemas.plan import FunctionSample, PatchAnswer, TestCase
 from flowise_dev_agent.schemas.verdict import Trace, Trial
 from flowise_dev_agent.testing.trials import TrialConversation, TrialRun
 
-#: Code of a finding on a function that does not give what a sample says.
+#: Code of a finding on a function whose result differs from the sample.
 SAMPLE_FAILS: Final = "SAMPLE_FAILS"
 #: Code of a finding on a plan for a domain that is not installed.
 UNKNOWN_DOMAIN: Final = "UNKNOWN_DOMAIN"
@@ -53,23 +53,23 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, kw_only=True)
 class ToolScope:
-    """What tools work with: an instance, and what the phase of a session adds to it."""
+    """Context of tool calls: an instance, and the parts of the session that a phase allows."""
 
     flowise: FlowiseClient
     knowledge: Knowledge
     flows: FlowSource = field(default_factory=AllFlows)
     patterns: PatternLibrary | None = None
     session_id: str = ""
-    #: A flow is made that does not exist yet.
+    #: True if the session makes a new flow.
     is_new: bool = False
-    #: The flow as a person has it or approved it: its values may be sent to the server to list options.
+    #: Flow that the person has or approved: its values may be sent to the server to list options.
     stored: GraphIR | None = None
-    #: What the ops apply to, and the ids of its nodes that come from a pattern.
+    #: Flow that the ops apply to, and the ids of its nodes that come from a pattern.
     base: GraphIR = field(default_factory=GraphIR.empty)
     seeded: Sequence[str] = ()
     #: The text of the flow before the session.
     original: str | None = None
-    #: Only when the person has approved it.
+    #: Set only after the person's approval.
     plan: PlanContract | None = None
     limits: PatchScope | None = None
     #: The person decided to go on without a credential.
@@ -78,29 +78,29 @@ class ToolScope:
     chosen: Mapping[str, str] = field(default_factory=dict[str, str])
     #: The flow that was tested.
     tested_id: str | None = None
-    #: Where the traces of its trials are, in order; None for a trial without one.
+    #: Blob hashes of the trials' traces, in order; None for a trial without a trace.
     traces: Sequence[str | None] = ()
     blobs: SessionBlobs | None = None
 
 
 @dataclass(frozen=True)
 class DiscoverRequest:
-    """What to look for before planning."""
+    """Input of a domain's discovery before planning."""
 
     requirement: str
     intent: Intent
     feedback: str | None = None
-    #: Of the flow that is to be changed.
+    #: Kind of the flow to change.
     kind: str = "CHATFLOW"
     #: Node types of similar flows.
     similar: tuple[str, ...] = ()
-    #: What is known of the files that go with the requirement.
+    #: Facts about the files attached to the requirement.
     attachments: tuple[AttachmentFacts, ...] = ()
 
 
 @dataclass(frozen=True)
 class DomainDiscoveryResult:
-    """What a domain knows about the requirement. Only `summary` and the schema cards may reach a prompt.
+    """Result of a domain's discovery for a requirement. Only `summary` and the schema cards may reach a prompt.
 
     `facts`, `artifacts` and `debug` are for the state's entries of this domain.
     """
@@ -111,35 +111,35 @@ class DomainDiscoveryResult:
     debug: JsonObject = field(default_factory=dict)
     tool_results: tuple[ToolResult, ...] = ()
     candidates: tuple[NodeSchema, ...] = ()
-    #: Those of the instance by type.
+    #: Credentials of the instance by type.
     credentials: Available = field(default_factory=dict[str, Sequence[CredentialCandidate]])
-    #: Flows of the instance's marketplace that resemble what is asked for, best first.
+    #: Marketplace flows similar to the requirement, best first.
     templates: tuple[Template, ...] = ()
-    #: What the domain brings for this requirement; code adds it to the plan.
+    #: Contribution of the domain to the plan; code adds it.
     ready_tools: tuple[ReadyTool, ...] = ()
-    #: What a planner must know of the domain; words of its code, not of anybody else.
+    #: Instructions for a planner, from the domain's code only (trusted text).
     skill: str = ""
 
 
-#: Ops for a plan, what the plan must say in addition, or that nothing is to be changed; with what the answer cost.
+#: Ops for a plan, an amendment of the plan, or nothing to change; with the cost of the answer.
 DomainPatchResult: TypeAlias = Reasoned[PatchAnswer]
 
 
 @dataclass(frozen=True)
 class ValidationReport:
-    """Everything that was found wrong with a flow before a write."""
+    """Findings on a flow before a write."""
 
     findings: list[Finding] = field(default_factory=list[Finding])
 
     @property
     def ok(self) -> bool:
-        """Nothing speaks against the write; warnings do not."""
+        """True if no finding blocks the write; warnings do not."""
         return not errors(self.findings)
 
 
 @dataclass(frozen=True)
 class TestSuite:
-    """Conversations to hold with the flow, each `trials` times in a session of its own.
+    """Test suite: conversations with the flow, each repeated `trials` times in its own session.
 
     `domain_scopes` are the domains that the suite is about, `integration_tests` the ids of the cases that show that
     they work together.
@@ -147,7 +147,7 @@ class TestSuite:
 
     cases: tuple[TestCase, ...]
     trials: int = 1
-    #: Ids of the cases that cannot be held from here, and why.
+    #: Ids of the cases that cannot run here, with the reason.
     not_testable: Mapping[str, str] = field(default_factory=dict[str, str])
     domain_scopes: tuple[str, ...] = ()
     integration_tests: tuple[str, ...] = ()
@@ -157,7 +157,7 @@ class TestSuite:
 
 @dataclass(frozen=True)
 class WrittenCode:
-    """The code that the ops of an approved plan write into a flow, and samples for it."""
+    """Code that the ops of an approved plan write into a flow, with samples for it."""
 
     plan: PlanContract
     flow_data: str
@@ -172,11 +172,11 @@ class EvaluateRequest:
     requirement: str
     plan: PlanContract
     results: tuple[Trial, ...]
-    #: Of each trial.
+    #: Trace of each trial.
     traces: tuple[Trace, ...]
     flow_data: str
     clarifications: tuple[tuple[str, str], ...] = ()
-    #: What the person said after that, oldest first.
+    #: Later messages of the person, oldest first.
     later: tuple[str, ...] = ()
     model: str | None = None
     on_delta: DeltaSink | None = None
@@ -185,15 +185,15 @@ class EvaluateRequest:
 
 
 class DomainCapability(ABC):
-    """What the graph asks of a domain."""
+    """Operations that every domain provides to the graph."""
 
     name: str
-    #: Where it may keep what it knows; its own, and set when the domain is loaded.
+    #: Folder for the domain's stored knowledge; set when the domain is loaded.
     folder: Path = Path()
 
     @abstractmethod
     def domain_tools(self, scope: ToolScope) -> DomainTools:
-        """The domain's tools, working on `scope`."""
+        """Tools of the domain, bound to `scope`."""
 
     @abstractmethod
     async def discover(self, context: AgentContext, request: DiscoverRequest) -> DomainDiscoveryResult:
@@ -201,7 +201,7 @@ class DomainCapability(ABC):
 
     @abstractmethod
     async def compile_ops(self, context: AgentContext, request: PatchRequest) -> DomainPatchResult:
-        """The ops for an approved plan, without ids of credentials: the compiler binds those; or what the plan lacks.
+        """Ops for an approved plan, or an amendment that it needs. Ops hold no credential ids: the compiler binds them.
 
         Raises:
             PatchError: the ops cannot be read; `details["findings"]` says why.
@@ -211,19 +211,20 @@ class DomainCapability(ABC):
     async def validate(
         self, context: AgentContext, flow_data: str, kind: str, base_flow_data: str | None = None
     ) -> ValidationReport:
-        """Everything that can be known to be wrong before a write; `base_flow_data` is the flow before an update."""
+        """Find all problems that can be known before a write; `base_flow_data` is the flow before an update."""
 
     @abstractmethod
     def generate_tests(self, plan: PlanContract, flow_data: str, *, trials: int) -> TestSuite:
-        """The suite: the plan's tests, else one question that every flow must answer; in the form in which the flow is
-        started."""
+        """Test suite in the form in which the flow is started: the plan's tests, else one question that every flow must
+        answer.
+        """
 
     @abstractmethod
     async def evaluate(self, context: AgentContext, request: EvaluateRequest) -> Reasoned[Verdict]:
-        """Code decides what failed; content is judged only when nothing failed."""
+        """Judge the trials: code decides the failures; a model judges content only if nothing failed."""
 
     async def refresh(self) -> str:
-        """Renew what the domain knows and keeps in `folder`; says in one line what there is now.
+        """Refresh the domain's stored knowledge in `folder`; return its new state in one line.
 
         Raises:
             InvalidInputError: there is nothing to refresh.
@@ -232,7 +233,7 @@ class DomainCapability(ABC):
 
 
 class FlowDomain(DomainCapability):
-    """The domain that owns the flow: it also holds the tests and tries code."""
+    """Domain that owns the flow: it also runs the tests and tries code."""
 
     @abstractmethod
     def more_tests(self, suite: TestSuite, flow_data: str, ran: Set[str]) -> list[TestCase]:
@@ -240,38 +241,38 @@ class FlowDomain(DomainCapability):
 
     @abstractmethod
     async def run_trial(self, context: AgentContext, conversation: TrialConversation) -> TrialRun:
-        """Hold one conversation with the written flow and classify what the transport and the shape say."""
+        """Run one conversation with the written flow, and classify errors of the transport and the answer's form."""
 
     @abstractmethod
     async def find_flows(
         self, context: AgentContext, *, target: str | None, hint: str | None, text: str
     ) -> FoundTargets:
-        """The flows of the instance that are meant; see `find_targets`. Raises FlowiseError."""
+        """Find the flows of the instance that the text refers to; see `find_targets`. Raises FlowiseError."""
 
     @abstractmethod
     async def read_flow(self, context: AgentContext, chatflow_id: str) -> Chatflow:
-        """A flow as it is now. Raises FlowiseError."""
+        """Read a flow from the server. Raises FlowiseError."""
 
     @abstractmethod
     async def forget(self, context: AgentContext, chatflow_id: str, session: str) -> None:
-        """Take a conversation out of the chat history of a flow. Raises FlowiseError."""
+        """Delete a conversation from the chat history of a flow. Raises FlowiseError."""
 
     @abstractmethod
     async def review_plan(self, context: AgentContext, plan: PlanContract, base: GraphIR) -> list[Finding]:
-        """What is wrong with the nodes and values of a plan for the flow `base`, and what the server lacks for it."""
+        """Findings on the nodes and values of a plan for the flow `base`, including features that the server lacks."""
 
     async def document_stores(self, context: AgentContext) -> list[DocumentStoreView]:
-        """The document stores of the instance, last updated first; none when they cannot be read."""
+        """Document stores of the instance, last updated first; empty if they cannot be read."""
         del context
         return []
 
     async def measure_stores(self, context: AgentContext, plan: PlanContract) -> PlanContract:
-        """The plan with what can be known of its new document stores before they are made."""
+        """Add to the plan the figures of its new document stores that are known before they are made."""
         del context
         return plan
 
     async def try_code(self, context: AgentContext, code: WrittenCode) -> list[Finding]:
-        """What is wrong with the code, as far as running it on samples can show.
+        """Findings from running the code on samples.
 
         `SAMPLE_FAILS` is the code of a finding that a wrong sample would give, too.
         """
@@ -280,7 +281,7 @@ class FlowDomain(DomainCapability):
 
 
 class Domains:
-    """The capabilities given to the graph, by name; the first is the one that owns the flow."""
+    """Domains of the graph by name; the first owns the flow."""
 
     def __init__(self, capabilities: Sequence[DomainCapability]) -> None:
         self._by_name = {capability.name: capability for capability in capabilities}
@@ -294,13 +295,13 @@ class Domains:
 
     @property
     def others(self) -> list[DomainCapability]:
-        """All but the first."""
+        """All domains but the first."""
         return [domain for domain in self._by_name.values() if domain is not self.primary]
 
     async def discover_others(
         self, context: AgentContext, request: DiscoverRequest
     ) -> tuple[dict[str, DomainDiscoveryResult], list[Finding]]:
-        """What the domains besides the first know, by name; one that fails is a warning and ends nothing."""
+        """Discovery results of the other domains by name; a domain that fails becomes a warning."""
         found: dict[str, DomainDiscoveryResult] = {}
         failed: list[Finding] = []
         for domain in self.others:
@@ -322,18 +323,18 @@ class Domains:
         return found, failed
 
     def registry(self, scope: ToolScope) -> ToolRegistry:
-        """The tools of all domains, working on `scope`."""
+        """Registry of the tools of all domains, bound to `scope`."""
         registry = ToolRegistry()
         for domain in self._by_name.values():
             registry.register_domain(domain.domain_tools(scope))
         return registry
 
     def besides(self, plan: PlanContract) -> list[DomainCapability]:
-        """The domains besides the first that a plan names and that exist here; see `unknown`."""
+        """Installed domains, except the first, that a plan names; see `unknown`."""
         return [domain for domain in self.others if domain.name in plan.domain_targets]
 
     def unknown(self, plan: PlanContract) -> list[Finding]:
-        """A finding for each domain that a plan names and that is not here: nothing of it could be built or tested."""
+        """Findings for domains that a plan names and that are not installed: their parts cannot be built or tested."""
         known = ", ".join(self._by_name)
         return [
             Finding(
@@ -348,7 +349,7 @@ class Domains:
         ]
 
     def tests(self, plan: PlanContract, flow_data: str, *, trials: int) -> TestSuite:
-        """The suite of the first domain, with what of it is about the others."""
+        """Test suite of the primary domain, marking the cases that cover other domains."""
         suite = self.primary.generate_tests(plan, flow_data, trials=trials)
         theirs = [domain.generate_tests(plan, flow_data, trials=trials) for domain in self.besides(plan)]
         shared = {case.id for other in theirs for case in other.cases}
@@ -361,7 +362,7 @@ class Domains:
         )
 
     async def evaluate(self, context: AgentContext, request: EvaluateRequest) -> Reasoned[Verdict]:
-        """The verdict of the first domain; when it finds nothing wrong, that of the first other one that does."""
+        """Verdict of the primary domain; if it passes, the first failing verdict of another domain."""
         result = await self.primary.evaluate(context, request)
         for domain in self.besides(request.plan) if result.value.done else ():
             own = (await domain.evaluate(context, request)).value

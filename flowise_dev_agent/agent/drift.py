@@ -1,4 +1,4 @@
-"""Checks whether the node types are still those that this session was planned with."""
+"""Schema drift: detect that the node types changed since the session was planned."""
 
 from dataclasses import dataclass
 
@@ -14,7 +14,7 @@ from flowise_dev_agent.patch import Finding
 
 @dataclass(frozen=True)
 class DriftCheck:
-    """The catalogue to compile with, what the state keeps of it, and a finding when the policy refuses the change."""
+    """Catalogue to compile with, its state update, and a finding if the policy refuses the change."""
 
     store: NodeStore
     catalogue: CatalogueState
@@ -22,7 +22,7 @@ class DriftCheck:
 
 
 async def check_drift(state: AgentState, runtime: Runtime[AgentContext], node: str) -> DriftCheck:
-    """Compare with the catalogue that this session last worked with, and report a change by a `drift` event.
+    """Compare with the catalogue that the session last used, and report a change as a `drift` event.
 
     FLOWISE_SCHEMA_DRIFT_POLICY: `warn` goes on with the new one; `fail` refuses the ops that were written for the
     former one, once; `refresh` asks the server at every iteration instead of trusting what is cached, then goes on.
@@ -47,7 +47,7 @@ async def check_drift(state: AgentState, runtime: Runtime[AgentContext], node: s
 
 
 def catalogue_of(state: AgentState, store: NodeStore) -> CatalogueState:
-    """The catalogues of the session's iterations, this one's with the others."""
+    """Catalogue state with the fingerprint of this iteration."""
     iteration = str(state.iteration)
     others = {key: value for key, value in state.catalogue.fingerprints.items() if key != iteration}
     return CatalogueState(fingerprints={**others, iteration: store.fingerprint})

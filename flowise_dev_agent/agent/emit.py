@@ -1,4 +1,4 @@
-"""The nodes with their phases, and the events that a node reports; the run stores them (tokens only pass through)."""
+"""Phases of the nodes, and the events that a node reports; the run stores them, except tokens."""
 
 from typing import Any, Final
 
@@ -10,7 +10,7 @@ from flowise_dev_agent.schemas.event_data import CostData, EventData, FallbackDa
 from flowise_dev_agent.schemas.events import NodeEvent
 from flowise_dev_agent.schemas.node_artifacts import NodeArtifact
 
-#: The phase that each node belongs to.
+#: Phase of each node.
 NODE_PHASES: Final[dict[str, str]] = {
     "classify_intent": "intent",
     "hydrate_context": "intent",
@@ -34,12 +34,12 @@ NODE_PHASES: Final[dict[str, str]] = {
 
 
 def node_event(node: str, data: EventData, summary: str = "") -> NodeEvent:
-    """An event of a node; its type follows from `data` (4 KB at most are kept)."""
+    """Event of a node; its type follows from `data` (at most 4 KB are kept)."""
     return NodeEvent(node, NODE_PHASES[node], summary, data)
 
 
 def artifact_event(node: str, artifact: NodeArtifact) -> NodeEvent:
-    """The event with which an artifact is stored."""
+    """Event that stores an artifact."""
     summary = f"Stored a {artifact.payload.artifact_type} of {node}"
     return NodeEvent(node, NODE_PHASES[node], summary, NodeArtifactData(), artifact)
 
@@ -53,15 +53,15 @@ class Emitter:
         self._node = node
 
     def put(self, data: EventData, summary: str = "") -> None:
-        """One event of this node."""
+        """Emit an event of this node."""
         self._write(node_event(self._node, data, summary))
 
     def artifact(self, artifact: NodeArtifact) -> None:
-        """Have an artifact stored."""
+        """Emit an event that stores an artifact."""
         self._write(artifact_event(self._node, artifact))
 
     def reasoned(self, phase: str, result: Reasoned[Any]) -> None:
-        """What a reasoning phase cost, and whether the other mode had to answer."""
+        """Emit the cost of a reasoning phase, and a fallback to the other mode if there was one."""
         usage = result.usage
         if usage.model_calls:
             price = "price unknown" if usage.unpriced_calls else f"{usage.usd:.4f} USD"
@@ -73,6 +73,6 @@ class Emitter:
 
     @property
     def delta(self) -> DeltaSink:
-        """Forwards a model's text while it is written; not stored. Hundreds of pieces come: not through the graph."""
+        """Sink that forwards a model's text while it is written; not stored. Hundreds of pieces bypass the graph."""
         node, phase, emit = self._node, NODE_PHASES[self._node], self._emit
         return lambda text: emit(NodeEvent(node, phase, "", TokenData(text=text)))

@@ -32,7 +32,7 @@ _log = logging.getLogger(__name__)
 #: Seconds a node may run: 1 + 5 tries of a 180 s model call would be the longest; predictions take less.
 NODE_TIMEOUT: Final = 1_200.0
 
-#: They read and compute: to run them again costs neither money nor the person's time, and changes nothing.
+#: Nodes that only read and compute: repeating them costs neither money nor the person's time.
 _REPEATABLE: Final = frozenset(
     {
         *(START, "hydrate_context", "resolve_target", "hitl_select_target", "load_current_flow"),
@@ -40,9 +40,9 @@ _REPEATABLE: Final = frozenset(
         *("repair_schema", "preflight_validate_patch", "hitl_review_v2"),
     }
 )
-#: They ask at once, and the question is stored with what led to it.
+#: Nodes that ask at once: the question is stored with the state before it.
 _ASKING: Final = frozenset({"hitl_select_target", "hitl_plan_v2", "hitl_review_v2"})
-#: What they do outside refers to the state that they begin with.
+#: Nodes with external effects that refer to the state before them, which must be stored.
 _EFFECTIVE: Final = frozenset({"apply_patch", "test_v2"})
 _FIXED: Final = dict(routing.EDGES)
 
@@ -90,19 +90,19 @@ def build_graph(
 
 
 def can_wait(ended: Set[str], following: Set[str]) -> bool:
-    """Whether the state after these nodes may be lost with its worker, as long as no other is stored."""
+    """True if the state after these nodes need not be stored: it may be lost with its worker and is recomputed."""
     return bool(following) and (ended <= _REPEATABLE or following <= _ASKING) and not following & _EFFECTIVE
 
 
 def joins(ended: str, following: str) -> bool:
-    """Whether a node runs in the same step of LangGraph as the one before it: nobody needs the state between them."""
+    """True if a node runs in its predecessor's LangGraph step, because the state between them is not needed."""
     return following in _REPEATABLE - _ASKING and can_wait({ended}, {following})
 
 
 @dataclass(frozen=True)
 class Steps:
-    """The nodes as LangGraph runs them, held to `context_edges`: what they change becomes the JSON of the channels, and
-    artifacts. A step says at once where it goes from there, and tells the run's stream why.
+    """Nodes as LangGraph runs them, checked against `context_edges`. Each step writes its changes as JSON channels and
+    artifacts, decides the next node itself, and emits the reason.
 
     As conditional edges the routers would cost another reading of the whole state.
     """
@@ -110,7 +110,7 @@ class Steps:
     nodes: Mapping[str, Node]
 
     def beginning_with(self, first: str) -> Callable[..., Awaitable[Command[str]]]:
-        """One node, and after it those that join."""
+        """Step that runs one node, then the nodes that join it."""
 
         async def run(state: AgentState, runtime: Runtime[AgentContext]) -> Command[str]:
             name, now, written, ran = first, state, Update(), {first}
@@ -122,7 +122,7 @@ class Steps:
                         raise
                     if not isinstance(error, GraphBubbleUp):
                         _log.warning("%s failed behind %s and is repeated: %s", name, first, type(error).__name__)
-                    # It asks or fails in a step of its own, which keeps what was before.
+                    # Repeat the node in its own step, so that the state before it is stored first.
                     following = name
                     break
                 written = merged(written, update)
@@ -142,7 +142,7 @@ class Steps:
     async def _run(
         self, name: str, state: AgentState, runtime: Runtime[AgentContext]
     ) -> tuple[str, AgentState, Update]:
-        """The node that follows, the state then, and what has changed."""
+        """Run one node: (next node, new state, update)."""
         if not CONTEXT[name].files and runtime.context.files is not None:
             runtime = runtime.override(context=replace(runtime.context, files=None))
         # LangGraph's own limit takes two more tasks for each step.

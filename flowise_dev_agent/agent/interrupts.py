@@ -1,4 +1,4 @@
-"""What a person answers, checked against the open interrupt.
+"""Check a person's answer against the open interrupt.
 
 `check_answer` turns what arrived over HTTP, typed or as free text, into the one normalised form that nodes read:
 `{"type", "action", ...}`. Actions that the interrupt does not offer are refused: only what fits its reason can happen.
@@ -43,7 +43,7 @@ _APPROACH_PREFIX: Final = "approved - approach:"
 
 
 def option(value: Action, code: str = "") -> Option:
-    """One offered action; `code` names its texts where the action alone does not."""
+    """Offered action; `code` names its texts if the action alone does not."""
     key = f"option.{code or value}"
     return Option(value=value, label=text(f"{key}.label"), description=text(f"{key}.description"))
 
@@ -79,7 +79,7 @@ def check_answer(interrupt: Interrupt, *, answer: JsonMapping | None, response: 
 
 
 def _as_offered(interrupt: Interrupt, answer: Answer) -> Answer:
-    """The answer with names as the interrupt spells them, if what it names is there."""
+    """Answer with names spelled as the interrupt spells them, where they match."""
     match interrupt, answer:
         case PlanApprovalInterrupt(), ApprovePlan(approach=str(approach)):
             labels = [item.label for item in interrupt.data.approaches]
@@ -130,7 +130,9 @@ def _as_offered(interrupt: Interrupt, answer: Answer) -> Answer:
 
 
 def _from_text(interrupt: Interrupt, typed: str) -> JsonObject:
-    """Plain yes-words approve, a few commands act, everything else is feedback (never an approval by accident)."""
+    """Parse a free-text answer: yes-words approve, a few commands act, the rest is feedback (never an accidental
+    approval).
+    """
     words = typed.strip()
     plain = words.casefold().rstrip(".! ")
     if not words:

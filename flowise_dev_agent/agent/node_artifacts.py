@@ -1,4 +1,4 @@
-"""The artifacts of a step, made from what the state and the decisions say; no model is asked for them.
+"""Artifacts of a step, made from the state and the decisions without a model.
 
 A change of the plan in the state is a `plan`, an edge that leaves a phase a `milestone`, a fork a `decision`. Patterns
 that were looked for or kept are a `memory`, which `pattern_reuse` hands over.
@@ -26,7 +26,7 @@ from flowise_dev_agent.schemas.node_artifacts import (
     StoredPlan,
 )
 
-#: What a plan's artifact follows from.
+#: State parts that a plan's artifact depends on.
 _OF_PLANS: Final = frozenset({"plan", "tests", "outcome"})
 #: Nodes whose work is a person's answer.
 _ASKING: Final = frozenset({"hitl_plan_v2", "hitl_review_v2"})
@@ -36,7 +36,7 @@ _FIXED: Final = dict(EDGES)
 def artifacts_of(
     node: str, before: AgentState, after: AgentState, update: Update, session_id: str
 ) -> Iterator[NodeArtifact]:
-    """What a node's update leaves."""
+    """Artifacts of a node's update."""
     if _OF_PLANS & update.keys():
         yield from _plan(node, before, after, session_id)
     if after.iteration != before.iteration:
@@ -60,7 +60,7 @@ def artifacts_of(
 
 
 def artifacts_of_decision(node: str, decision: Decision, state: AgentState) -> Iterator[NodeArtifact]:
-    """What a fork leaves."""
+    """Artifacts of a routing decision."""
     taken = decision.to
     yield NodeArtifact(
         DecisionPayload(
@@ -76,7 +76,7 @@ def artifacts_of_decision(node: str, decision: Decision, state: AgentState) -> I
                 )
                 for candidate in decision.candidates
             ],
-            # The last candidate is what is left when no condition holds.
+            # The last candidate is the default, taken if no condition holds.
             no_match=not any(candidate.fits for candidate in decision.candidates[:-1]),
             resolved_route_key=taken,
             resolved_route_path=_connector(node, taken),
@@ -87,7 +87,7 @@ def artifacts_of_decision(node: str, decision: Decision, state: AgentState) -> I
 
 
 def retrieved(query: str, found: Sequence[RememberedFlow], taken: int | None, limit: int) -> NodeArtifact:
-    """Patterns or notes that were looked for, best first. One pattern at most is used, notes all are."""
+    """Artifact of a search for patterns or notes, best first. At most one pattern is used; all notes are."""
     used = "all" if all(one.kind == "note" for one in found) else taken or "none"
     return NodeArtifact(
         MemoryPayload(
@@ -103,7 +103,7 @@ def retrieved(query: str, found: Sequence[RememberedFlow], taken: int | None, li
 
 
 def remembered(memory_id: int, text: str) -> NodeArtifact:
-    """A pattern that was kept; one for the same words is replaced."""
+    """Artifact of a stored pattern; it replaces a pattern with the same words."""
     return NodeArtifact(
         MemoryPayload(
             action="add",
@@ -149,7 +149,7 @@ def _plan(node: str, before: AgentState, after: AgentState, session_id: str) -> 
 
 
 def _phase_end(node: str, following: str, why: str, state: AgentState) -> Iterator[NodeArtifact]:
-    """The milestone of a phase that an edge leaves."""
+    """Milestone of a phase that an edge leaves."""
     phase = NODE_PHASES[node]
     if NODE_PHASES.get(following) == phase:
         return

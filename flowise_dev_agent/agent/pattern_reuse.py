@@ -1,4 +1,4 @@
-"""Starting a new flow from an accepted one: found before the plan, cut to the plan, remembered at the end.
+"""Reuse an accepted flow for a new one: found before the plan, cut to the plan, stored at the end.
 
 A library that cannot be read, or a pattern that no longer compiles, stops no session: the flow is built from nothing.
 """
@@ -29,11 +29,11 @@ _NOT_USED = PatternState(id=None, ops=[], flow_sha=None)
 
 
 async def find_pattern(state: AgentState, context: AgentContext, emit: Emitter) -> Match | None:
-    """The pattern that a new flow may start from; only for CREATE and before anything was written."""
+    """Find a pattern for a new flow; only for CREATE and before any write."""
     if context.patterns is None or not _is_fresh(state):
         return None
     if errors(state.check.findings):
-        # The ops on top of it did not work out: the next plan starts from nothing.
+        # The ops on top of the pattern failed: the next plan starts from an empty flow.
         await count_failure(state, context)
         return None
     try:
@@ -66,7 +66,7 @@ async def find_pattern(state: AgentState, context: AgentContext, emit: Emitter) 
 
 
 async def find_notes(state: AgentState, context: AgentContext, emit: Emitter) -> tuple[str, ...]:
-    """What the person had remembered, for a model that plans; the search is an artifact. Without one there is none."""
+    """Find the person's notes for the planner; the search is recorded as an artifact unless there is none."""
     if context.notes is None or not context.reasoner.reads_candidates:
         return ()
     words = " ".join([state.full_requirement, *state.later_words])
@@ -82,7 +82,7 @@ async def find_notes(state: AgentState, context: AgentContext, emit: Emitter) ->
 
 
 def shown_pattern(match: Match | None, graph: GraphIR | None) -> Pattern | None:
-    """A found pattern as the planner sees it."""
+    """Found pattern in the form that the planner sees."""
     if match is None or graph is None:
         return None
     nodes = {op.node_id: op.node_name for op in match.ops if isinstance(op, AddNode)}
@@ -90,7 +90,7 @@ def shown_pattern(match: Match | None, graph: GraphIR | None) -> Pattern | None:
 
 
 async def compile_pattern(match: Match | None, context: AgentContext) -> GraphIR | None:
-    """The whole pattern as a flow; None when it no longer compiles."""
+    """Compile the whole pattern to a flow; None if it no longer compiles."""
     if match is None:
         return None
     try:
@@ -101,7 +101,7 @@ async def compile_pattern(match: Match | None, context: AgentContext) -> GraphIR
 
 
 def started_from(match: Match, plan: PlanContract) -> PlanContract:
-    """The plan with those nodes called existing that the pattern has under the same id and type."""
+    """Mark as existing the plan's nodes that the pattern has with the same id and type."""
     types = {op.node_id: op.node_name for op in match.ops if isinstance(op, AddNode)}
     nodes = [
         node.model_copy(update={"existing": node.existing or types.get(node.node_id) == node.node_name})
@@ -119,7 +119,7 @@ async def apply_pattern(
     *,
     by_form: bool,
 ) -> tuple[PlanContract, PatternState | None]:
-    """(the plan, what changes in the state): the base is what the plan takes over from the pattern, and nothing else.
+    """Start from the pattern: the plan, and the pattern state with only the nodes that the plan takes over.
 
     A form says every value, so that nodes and connections alone are taken over. The plan's first step says
     where the nodes that it calls existing come from; its other steps leave them out.
@@ -150,7 +150,7 @@ async def apply_pattern(
 
 
 async def keep_as_pattern(state: AgentState, context: AgentContext, emit: Emitter) -> None:
-    """Keep the accepted flow of a CREATE for the next similar wish, when its criteria were shown."""
+    """Store the accepted flow of a CREATE as a pattern, if its criteria were met."""
     if context.patterns is None or state.intent.operation != "create" or not _is_shown(state.review.verdict):
         return
     plan = state.plan.current
@@ -173,7 +173,7 @@ async def keep_as_pattern(state: AgentState, context: AgentContext, emit: Emitte
 
 
 async def count_failure(state: AgentState, context: AgentContext) -> None:
-    """Count a failure for the pattern that the session started from, if any."""
+    """Count a failure of the pattern that the session started from, if any."""
     used = state.pattern.id
     if context.patterns is None or used is None:
         return
@@ -184,7 +184,7 @@ async def count_failure(state: AgentState, context: AgentContext) -> None:
 
 
 def _is_shown(verdict: Verdict | None) -> bool:
-    """Every criterion was shown. Where no model judged, the person's acceptance counts for what code cannot see."""
+    """True if every criterion is met. Without a judge, the person's acceptance counts for what code cannot check."""
     if verdict is None or verdict.headline == "works":
         return verdict is not None
     judged = any(item.judged_by == "model" for item in verdict.criteria)
@@ -196,7 +196,7 @@ def _is_fresh(state: AgentState) -> bool:
 
 
 def _as_new(plan: PlanContract, schemas: Schemas) -> PlanContract:
-    """Without a pattern, a new flow has no nodes yet."""
+    """Plan without existing nodes: a new flow without a pattern has none yet."""
     if not (existing := {node.node_id for node in plan.nodes if node.existing}):
         return plan
     added = _with_first_step(plan, say("plan.step.add", nodes=_labels(plan, existing, schemas)))

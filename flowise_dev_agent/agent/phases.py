@@ -1,4 +1,4 @@
-"""Runs a node as a phase: with the tools of the phase, and with what it took kept in the session's state."""
+"""Run a node as a phase: with its tools, recording its measurements in the session's state."""
 
 import json
 import time
@@ -20,7 +20,7 @@ from flowise_dev_agent.sanitize import bounded
 from flowise_dev_agent.schemas.base import JsonObject
 from flowise_dev_agent.schemas.usage import PhaseMetrics
 
-#: Phases that a session keeps the measures of, the latest ones.
+#: Most phases whose measurements a session keeps (the latest).
 MAX_PHASES: Final = 60
 _RESULT_BYTES: Final = 20_000
 
@@ -28,7 +28,7 @@ Node = Callable[..., Awaitable[Update]]
 
 
 def measured(name: str, node: Node, domains: Domains, *, phase: str, tools: ToolPhase | None = None) -> Node:
-    """The node with its measures as `phase` in `debug`; with `tools` it gets the `SessionToolbox` of that phase."""
+    """Wrap a node: record its measurements as `phase` in `debug`; with `tools`, pass it a `SessionToolbox`."""
 
     async def run(state: AgentState, runtime: Runtime[AgentContext]) -> Update:
         start = time.time()
@@ -57,7 +57,7 @@ def measured(name: str, node: Node, domains: Domains, *, phase: str, tools: Tool
 
 
 async def _scope(state: AgentState, context: AgentContext, phase: ToolPhase) -> ToolScope:
-    """What the tools of a phase work on. Only after the approval do they see the plan, and so may run its code."""
+    """Tool scope of a phase. Only after the approval does it contain the plan, and so allow running its code."""
     common: dict[str, Any] = {
         "flowise": context.flowise,
         "knowledge": context.knowledge,
@@ -117,7 +117,7 @@ def _counts(state: AgentState, domain: str, toolbox: SessionToolbox) -> JsonObje
 
 
 def _record(calls: list[CalledTool]) -> str:
-    """The calls of a phase with their raw results, for whoever looks into a session; never for a prompt."""
+    """Tool calls of a phase with their raw results, for debugging; never for a prompt."""
     return json.dumps(
         [
             {

@@ -1,4 +1,4 @@
-"""The plan as stages with tasks, and how a change of it is stored: append, replace or update."""
+"""Outline of a plan as stages with tasks; changes are stored by append, replace or update."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ _TITLE_CHARS: Final = 200
 
 @dataclass
 class StoreResult:
-    """What storing a patch gave. With `errors` the plan is as it was."""
+    """Result of storing a patch. If there are `errors`, the plan is unchanged."""
 
     plan: StoredPlan
     counts: OperationCounts = field(default_factory=OperationCounts)
@@ -31,7 +31,7 @@ class StoreResult:
 
 
 def outline(state: AgentState, plan_id: str) -> StoredPlan | None:
-    """The session's plan with how far each task is; None before there is one."""
+    """Outline of the session's plan with the status of each task; None before there is a plan."""
     plan = state.plan.contract
     if plan is None:
         return None
@@ -68,7 +68,7 @@ def outline(state: AgentState, plan_id: str) -> StoredPlan | None:
 
 
 def change_of(before: StoredPlan | None, after: StoredPlan) -> tuple[StoreMode, list[PlanStage]]:
-    """The mode and the patch that lead from one plan to the other."""
+    """Mode and patch that turn one plan into the other."""
     if before is None:
         return "replace", after.stages
     known, now = dict(_tasks(before)), dict(_tasks(after))
@@ -80,8 +80,9 @@ def change_of(before: StoredPlan | None, after: StoredPlan) -> tuple[StoreMode, 
 
 
 def store(plan: StoredPlan, stages: Sequence[PlanStage], mode: StoreMode) -> StoreResult:
-    """Apply a patch. `append` adds and leaves what is there, `replace` takes the patch as the plan, `update` changes
-    what is there: found by id, else by key. A key that fits several is an error, and nothing is stored."""
+    """Apply a patch to a plan. `append` adds items, `replace` takes the patch as the plan, `update` changes items found
+    by id, else by key. An ambiguous key is an error, and nothing is stored.
+    """
     match mode:
         case "replace":
             return _replaced(plan, stages)
@@ -158,7 +159,7 @@ def _updated(plan: StoredPlan, stages: Sequence[PlanStage]) -> StoreResult:
 
 
 def _found(items: Sequence[T], id_: str, key: str, kind: type[T], result: StoreResult) -> T | None:
-    """The item with the id, else the one with the key; notes an error or a warning without exactly one."""
+    """Item with the id, else the item with the key; a missing or ambiguous item adds an error or a warning."""
     name = "stage" if kind is PlanStage else "task"
     for item in items:
         if id_ and _id(item) == id_:

@@ -1,4 +1,4 @@
-"""Gather what a plan is made of, and ask for it in one request."""
+"""Gather the inputs of a plan, and build its request."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -26,18 +26,18 @@ from flowise_dev_agent.schemas.attachments import AttachmentFacts
 
 @dataclass(frozen=True)
 class Discovered:
-    """What the domains know about the requirement, and the files that go with it."""
+    """Discovery results of all domains, and the files attached to the requirement."""
 
     flows: DomainDiscoveryResult
-    #: By name of the other domains.
+    #: Results of the other domains by name.
     others: Mapping[str, DomainDiscoveryResult]
-    #: Domains that could not be asked.
+    #: Warnings on domains that could not be asked.
     failed: tuple[Finding, ...]
     attachments: tuple[AttachmentFacts, ...]
 
 
 async def discover(state: AgentState, context: AgentContext, domains: Domains, pattern: Pattern | None) -> Discovered:
-    """Ask every domain about the requirement."""
+    """Run every domain's discovery for the requirement."""
     attachments, target = await context.attachments(), state.target.flow
     request = DiscoverRequest(
         requirement=" ".join([state.full_requirement, *state.later_words]),
@@ -63,7 +63,7 @@ async def plan_request(
     tools: SessionToolbox,
     on_delta: DeltaSink,
 ) -> PlanRequest:
-    """The request for the next plan of a session."""
+    """Request for the session's next plan."""
     intent, target = state.intent.current, state.target.flow
     requirement, feedback, previous = state.request.requirement, state.plan.feedback, state.plan.contract
     is_form = state.request.design is not None

@@ -1,4 +1,4 @@
-"""What the session's row keeps of the state, of a plan and of a review, for whoever looks at it later."""
+"""Map graph state to the columns of the `sessions` row."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -18,7 +18,7 @@ _MAX_PLAN_CHARS = 16_000
 
 
 def project(values: Mapping[str, Any]) -> dict[str, Any]:
-    """The columns of the session's row that follow from the state's channels; None for what is not known yet."""
+    """Columns of the session's row, from the state's channels; None for values not known yet."""
     state = AgentState.model_validate(values)
     intent, plan = state.intent, state.plan.contract
     return {
@@ -36,7 +36,7 @@ def project(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _measures(state: AgentState) -> dict[str, Any]:
-    """Phases and calls of tools of all domains."""
+    """Measurements of phases and tool calls, of all domains."""
     phases = [item for domain in state.debug.values() for item in _listed(domain.get("phase_metrics"))]
     calls = {
         name: count
@@ -52,7 +52,8 @@ def _listed(value: Any) -> list[Any]:
 
 
 def _change(state: AgentState) -> dict[str, Any] | None:
-    """What is done to the flow, by hashes: what it was, what it is or would become, and what someone else made of it.
+    """Change of the flow as blob hashes: `before`, `after`, `base` of the next ops, and `found` after a concurrent
+    edit.
 
     `ops` are those between the first two. `base` is the flow that the next ops are for.
     """
@@ -74,7 +75,7 @@ def _change(state: AgentState) -> dict[str, Any] | None:
 
 
 def result_of(interrupt: Interrupt) -> ResultView | None:
-    """Tests, verdict and what else is worth keeping of a `result_review`; None for every other question."""
+    """Tests and verdict of a `result_review`; None for every other interrupt."""
     if not isinstance(interrupt, ResultReviewInterrupt):
         return None
     data = interrupt.data
@@ -90,7 +91,7 @@ def result_of(interrupt: Interrupt) -> ResultView | None:
 
 
 def approved_plan(interrupt: Interrupt, answer: JsonMapping) -> PlanView | None:
-    """Text, contract and chosen approach of the plan that `answer` (a checked one) approves; None when it does not.
+    """Text, contract and approach of the plan that a checked `answer` approves; None if it does not approve.
 
     Secrets that the person typed into a request are masked.
     """
@@ -115,7 +116,7 @@ def approved_plan(interrupt: Interrupt, answer: JsonMapping) -> PlanView | None:
 
 
 def _edited(details: PlanDetails, plan: PlanContract, ops: Sequence[PatchOp]) -> PlanDetails:
-    """The details with what the person changed by hand."""
+    """Plan details with the person's manual changes."""
     titles = {value.node_id: value.node for value in details.values}
     old = {(value.node_id, value.param): value.old for value in details.values}
     named = {(value.node_id, value.param) for value in plan.values}

@@ -1,4 +1,4 @@
-"""All tools of all domains: one name for each, gated by phase."""
+"""Registry of all domains' tools: unique names, filtered by phase."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -23,7 +23,7 @@ PHASES: Final[tuple[ToolPhase, ...]] = get_args(ToolPhase)
 
 @dataclass(frozen=True)
 class _Tool:
-    """`definition.name` is the full name, `flowise.get_node`."""
+    """Registered tool. `definition.name` is the full name, such as `flowise.get_node`."""
 
     definition: ToolDef
     bare_name: str
@@ -32,7 +32,7 @@ class _Tool:
 
 
 class ToolRegistry:
-    """Tools by `namespace.name`. Only engines use other names for the same tools on the wire."""
+    """Tools by `namespace.name`. Only engines use other names for them on the wire."""
 
     def __init__(self) -> None:
         self._tools: dict[str, _Tool] = {}
@@ -73,11 +73,11 @@ class ToolRegistry:
         self._domains[domain.name] = domain
 
     def tool_defs(self, phase: ToolPhase) -> list[ToolDef]:
-        """What a model is offered in a phase, with full names."""
+        """Tool definitions that a model is offered in a phase, with full names."""
         return [tool.definition for tool in self._tools.values() if phase in tool.phases]
 
     def executor(self, phase: ToolPhase | None = None) -> dict[str, ToolFunction]:
-        """The functions of a phase, or all of them, by full name and by bare name.
+        """Functions of a phase, or all of them, by full and by bare name.
 
         A bare name that two domains claim is absent.
         """
@@ -87,7 +87,7 @@ class ToolRegistry:
         return {**bare, **{name: tool.function for name, tool in tools.items()}}
 
     def context(self, phase: ToolPhase) -> str:
-        """What the domains say about using their tools in a phase."""
+        """Instructions of the domains for using their tools in a phase."""
         return "\n\n".join(text for domain in self._domains.values() if (text := domain.context(phase)))
 
     async def call(self, tool_name: str, arguments: JsonMapping) -> ToolResult:
@@ -96,7 +96,7 @@ class ToolRegistry:
 
 
 def _limited(definition: ToolDef, function: ToolFunction) -> ToolFunction:
-    """The function with its summary cut to what the tool declares."""
+    """Wrap a tool function: cut its summary to the declared limit."""
     limit = definition.summary_limit
 
     async def call(**arguments: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Where the graph goes next: pure functions of the state.
+"""Routing of the graph: pure functions from the state to the next node.
 
 Each gives a `Decision`: the way taken and, for every other way, why it was not. The conditional edges in `graph.py`
 record it as an event, so that a session can explain itself.
@@ -27,7 +27,7 @@ class RouteOption:
 
 @dataclass(frozen=True)
 class Decision:
-    """The first candidate that fits is taken; one always does."""
+    """Routing decision: the first candidate that fits is taken; one always does."""
 
     candidates: tuple[RouteOption, ...]
 
@@ -44,19 +44,19 @@ Router = Callable[[AgentState], Decision]
 
 
 def decide(*candidates: tuple[str, bool, str], otherwise: tuple[str, str]) -> Decision:
-    """A decision from (node, fits, why) triples, in order of precedence."""
+    """Build a decision from (node, fits, why) triples, in order of precedence."""
     given = tuple(RouteOption(*candidate) for candidate in candidates)
     return Decision((*given, RouteOption(otherwise[0], not any(candidate.fits for candidate in given), otherwise[1])))
 
 
 def _action(state: AgentState, type_: str) -> str | None:
-    """The action of the last answer if it was to an interrupt of this type."""
+    """Action of the last answer, if it was to an interrupt of this type; else None."""
     answer = state.answer
     return answer["action"] if answer is not None and answer["type"] == type_ else None
 
 
 def _discards(state: AgentState, type_: str) -> bool:
-    """The person cancelled, and there is a draft or a document store that is no longer needed."""
+    """True if the person cancelled and a draft or document store must be removed."""
     return _action(state, type_) == "cancel" and (state.write.draft_id is not None or bool(state.write.stores))
 
 

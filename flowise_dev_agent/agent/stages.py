@@ -1,4 +1,4 @@
-"""What `apply_patch` writes next, and what leads from one write to another."""
+"""Write stages of `apply_patch`, and the transitions between them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -7,25 +7,25 @@ from typing import Final
 
 
 class Stage(StrEnum):
-    """The write that comes next."""
+    """Next write."""
 
-    #: A draft that is an exact copy, to ask it the test questions before the change; nothing in direct mode.
+    #: Write the draft as an exact copy, to test it before the change; nothing in direct mode.
     BASELINE = "baseline"
-    #: The validated flow: to the draft, to the flow in use (direct mode), or as a new flow.
+    #: Write the validated flow: to the draft, to the live flow (direct mode), or as a new flow.
     APPLY = "apply"
-    #: The tested draft replaces the flow in use.
+    #: Replace the live flow by the tested draft.
     PROMOTE = "promote"
-    #: A new flow is taken: its session tag goes, and it is deployed if the person says so.
+    #: Accept a new flow: remove its session tag, and deploy it if the person says so.
     ACCEPT = "accept"
-    #: What the session wrote is undone.
+    #: Undo the session's writes.
     ROLLBACK = "rollback"
 
 
 class StageEvent(StrEnum):
-    """What changes the stage."""
+    """Event that changes the stage."""
 
     PLANNED = "planned"
-    #: A change of a flow was planned whose answers before the change are not known yet.
+    #: A change was planned, and the flow was not tested before the change yet.
     PLANNED_WITHOUT_BASELINE = "planned_without_baseline"
     BASELINE_TESTED = "baseline_tested"
     NEW_FLOW_ACCEPTED = "new_flow_accepted"
@@ -37,7 +37,7 @@ class StageEvent(StrEnum):
 
 @dataclass(frozen=True)
 class StageRow:
-    """One row of the table: where the way to the write begins, whether the write is tested, what may follow."""
+    """Row of the transition table: first node, if the write is tested, stages that may follow."""
 
     entry: str
     tested: bool = False
@@ -76,7 +76,7 @@ STAGES: Final[Mapping[Stage, StageRow]] = {
 
 
 def next_stage(stage: Stage, event: StageEvent) -> Stage:
-    """The stage that follows.
+    """Stage that follows an event.
 
     Raises:
         LookupError: the table has no such transition, which is a mistake in the graph.

@@ -28,24 +28,24 @@ from flowise_dev_agent.schemas.usage import BudgetCeilings, DegradedPhase, Usage
 from flowise_dev_agent.schemas.verdict import TestedIteration, Trial, Verdict
 from flowise_dev_agent.settings import Phase
 
-#: Of the state's shape; `state_upgrade` reads checkpoints of earlier ones.
+#: Version of the state's shape; `state_upgrade` reads checkpoints of earlier versions.
 STATE_VERSION: Final = 2
 #: Rounds of clarifying questions in one session.
 MAX_CLARIFICATION_ROUNDS: Final = 2
 
 
 def shared(kind: type[Contract]) -> Any:
-    """A field whose default is one model for all. As a plain default it would be copied deeply each time."""
+    """Pydantic field with one shared default model. A plain default would be deep-copied each time."""
     return Field(default_factory=cache(kind))
 
 
 class StatePart(Contract):
-    """A part of the state. Every field has a default, so that an update can name a few."""
+    """Part of the state. Every field has a default, so that an update can set a few."""
 
     @model_validator(mode="wrap")
     @classmethod
     def _read_once(cls, value: Any, read: ModelWrapValidatorHandler[Self]) -> Self:
-        """A part is read by each node and each edge, and mostly is what it was."""
+        """Validate a part once and cache the model: every node and edge reads it, mostly unchanged."""
         if not isinstance(value, Kept):
             return read(value)
         model = getattr(value, "model", None)
@@ -54,62 +54,62 @@ class StatePart(Contract):
         return model
 
     def changed_by(self, change: Self) -> Self:
-        """This part with the fields that are set in `change`."""
+        """Copy of this part with the fields that are set in `change`."""
         return self.model_copy(update={name: getattr(change, name) for name in change.model_fields_set})
 
 
 class RequestState(StatePart):
-    """What was asked for; only a form may take the place of another one, or of words."""
+    """Request of the person; only a form may replace another form or a text."""
 
     requirement: str = ""
     #: The form that describes the flow, when the person filled one in.
     design: Annotated[DesignForm | None, BeforeValidator(stored_form)] = None
-    #: The name of a plain copy, or what the flow is renamed to: nothing else is asked for.
+    #: Name of a plain copy, or new name of the flow; set if nothing else is requested.
     new_name: str | None = None
     operation: Operation | Literal["auto"] = "auto"
     target: str | None = None
     write_mode: WriteMode | None = None
     review_patch: bool = False
-    #: None leaves it to the settings.
+    #: None: the settings decide.
     skip_clarification: bool | None = None
     test_trials: int = 1
     model: str | None = None
 
 
 class IntentState(StatePart):
-    """What the person wants."""
+    """Intent of the person."""
 
     classified: Intent | None = None
-    #: The operation in force: of the request, else of the intent, else as the person chose.
+    #: Operation in force: from the request, else from the intent, else the person's choice.
     operation: Operation | None = None
     questions: list[str] = Field(default_factory=list[str])
-    #: (question, answer), as far as answered.
+    #: Answered clarifying questions: (question, answer).
     clarifications: list[tuple[str, str]] = Field(default_factory=list[tuple[str, str]])
     rounds: int = 0
-    #: What the person asked for after that, in order: changes of plans and of results.
+    #: Later requests of the person, in order: changes of plans and of results.
     later: list[str] = Field(default_factory=list[str])
 
     @property
     def current(self) -> Intent:
-        """The intent with the operation in force, for nodes after `classify_intent`. Raises LookupError before."""
+        """Intent with the operation in force, for nodes after `classify_intent`. Raises LookupError before."""
         if self.classified is None:
             raise LookupError("The requirement has not been read yet.")
         return self.classified.model_copy(update={"operation": self.operation or self.classified.operation})
 
 
 class TargetSearch(Contract):
-    """The result of the search. Without `fits` the candidates are the flows changed last."""
+    """Result of the target search. Without `fits`, the candidates are the last changed flows."""
 
     fits: bool
     #: A flow has the name that the text mentions.
     named: bool
     total: int
-    #: The words that it looked for, if the request or the intent had any.
+    #: Search words, if the request or the intent had any.
     wanted: str | None
 
 
 class TargetState(StatePart):
-    """Which existing flow is meant."""
+    """Existing flow to change, copy or ask about."""
 
     candidates: list[TargetCandidate] = Field(default_factory=list[TargetCandidate])
     search: TargetSearch | None = None
@@ -118,29 +118,29 @@ class TargetState(StatePart):
 
 
 class PlanState(StatePart):
-    """The plan and what the person says to it."""
+    """Plan and the person's feedback on it."""
 
     contract: PlanContract | None = None
     #: The person approved a plan, and no later one went beyond it.
     approved: bool = False
-    #: What the last approval covers.
+    #: Capability that the last approval covers.
     agreed: Capability | None = None
-    #: Quotes of what the person has agreed to go without.
+    #: Quotes of the requirements that the person agreed to drop.
     agreed_not_done: list[str] = Field(default_factory=list[str])
-    #: What it was made of where no model made it.
+    #: Source of a plan that no model made.
     starter: ChosenStarter | None = None
-    #: No model made it: it follows from a form, a starter or a new name.
+    #: True if no model made the plan: it follows from a form, a starter or a new name.
     by_form: bool = False
-    #: Why the op writer needs more than the approved plan says, until the person has answered.
+    #: Reason why the op writer needs more than the approved plan, until the person has answered.
     amended: str | None = None
     approach: str | None = None
     feedback: str | None = None
-    #: What the person must know in addition to the plan.
+    #: Notes for the person in addition to the plan.
     notes: list[KeptText] = Field(default_factory=list[TextCode])
 
     @property
     def current(self) -> PlanContract:
-        """The contract, for nodes after `plan_v2`. Raises LookupError before."""
+        """Plan contract, for nodes after `plan_v2`. Raises LookupError before."""
         if self.contract is None:
             raise LookupError("There is no plan yet.")
         return self.contract
@@ -150,14 +150,14 @@ class CredentialState(StatePart):
     """Credentials by type; ids only."""
 
     missing: list[MissingCredential] = Field(default_factory=list[MissingCredential])
-    #: Type -> id.
+    #: Credential type -> credential id.
     chosen: dict[str, str] = Field(default_factory=dict[str, str])
-    #: Types that the person goes on without.
+    #: Credential types that the person decided to go without.
     skipped: list[str] = Field(default_factory=list[str])
 
 
 class PatternState(StatePart):
-    """The accepted flow that a new one starts from, and what was taken over from it."""
+    """Accepted flow that a new one starts from, and the ops taken over from it."""
 
     id: int | None = None
     ops: list[PatchOp] = Field(default_factory=list[PatchOp])
@@ -165,39 +165,39 @@ class PatternState(StatePart):
 
 
 class PatchState(StatePart):
-    """The ops of this iteration."""
+    """Ops of this iteration."""
 
     scope: PatchScope | None = None
     ops: list[PatchOp] = Field(default_factory=list[PatchOp])
-    #: For the functions in them.
+    #: Samples for the functions in the ops.
     samples: list[FunctionSample] = Field(default_factory=list[FunctionSample])
-    #: Why the flow already is as the plan wants it.
+    #: Reason why the flow already meets the plan.
     nothing_to_change: str | None = None
-    #: They are the person's own, not of the op writer.
+    #: True if the person, not the op writer, wrote the ops.
     own: bool = False
 
 
 class CheckState(StatePart):
-    """The compiled flow and what is wrong with it or with its ops."""
+    """Compiled flow, and the findings on it or its ops."""
 
     flow_sha: str | None = None
-    #: What it changes in its base.
+    #: Difference to the base.
     change: Difference | None = None
     findings: list[Finding] = Field(default_factory=list[Finding])
-    #: Keys of the errors among them; the same twice stops the retries.
+    #: Keys of the errors in `findings`; the same keys twice stop the retries.
     error_keys: list[str] = Field(default_factory=list[str])
     #: Node types that no snapshot knows.
     unknown_types: list[str] = Field(default_factory=list[str])
-    #: Of the bytes that passed validation: one authorisation, spent by one write.
+    #: Hash of the bytes that passed validation: it authorises one write.
     validated_sha: str | None = None
     retries: int = 0
     repairs: int = 0
-    #: Why the retries ended, for the person.
+    #: Reason why the retries ended, for the person.
     given_up: KeptText | None = None
 
 
 class StaleBase(Worded):
-    """Someone else changed the flow in use (`live`), or what ops are written to (`work`), since it was read."""
+    """Concurrent change of the live flow (`live`) or of the written flow (`work`) since it was read."""
 
     where: Literal["live", "work"]
     message: str
@@ -207,70 +207,70 @@ class StaleBase(Worded):
 
 
 class WriteState(StatePart):
-    """What was written, and what it is written to."""
+    """Written flow, and the target of the next write."""
 
     stage: Stage = Stage.APPLY
     mode: WriteMode | None = None
-    #: The flow in use when it was last read, and the same of what ops are written to: the draft, or the flow itself.
+    #: State at the last read of the live flow, and of the flow that ops are written to (the draft or the flow itself).
     live_base: Base | None = None
     base: Base | None = None
-    #: The flow before the session, and as it was last read or written.
+    #: Hash of the flow before the session, and as last read or written.
     original_sha: str | None = None
     current_sha: str | None = None
     draft_id: str | None = None
     chatflow_id: str | None = None
     chatflow_name: str | None = None
-    #: The ops that were written already, since the base was read.
+    #: Ops written since the base was read.
     applied_ops: list[PatchOp] = Field(default_factory=list[PatchOp])
-    #: The compiled flow whose change the person has seen.
+    #: Hash of the compiled flow whose change the person has seen.
     reviewed_sha: str | None = None
     #: Document stores that the session made: name -> id.
     stores: dict[str, str] = Field(default_factory=dict[str, str])
     stale: StaleBase | None = None
-    #: Writes that someone else saved over at once.
+    #: Writes that someone else overwrote at once.
     conflicts: list[Conflict] = Field(default_factory=list[Conflict])
 
 
 class TestsState(StatePart):
-    """The test questions and their answers; the full texts are the blob `answers_sha`."""
+    """Test questions and answers; the full texts are in the blob `answers_sha`."""
 
     __test__ = False  # not a pytest class
 
-    #: The person's own; None leaves them to the plan.
+    #: The person's own test questions; None: the plan's tests are used.
     questions: list[str] | None = None
     results: list[Trial] = Field(default_factory=list[Trial])
     answers_sha: str | None = None
-    #: The same questions before the change; None as long as they were not asked.
+    #: Results of the same questions before the change; None until they were asked.
     baseline: list[Trial] | None = None
-    #: Of the very bytes that were tested: what may be promoted.
+    #: Hash of the tested bytes, which may be promoted.
     tested_sha: str | None = None
 
 
 class KeptIteration(TestedIteration):
-    """An iteration that can be accepted later: the flow, and the hash of its bytes when they were tested."""
+    """Iteration that can be accepted later: the flow, and the hash of its bytes when tested."""
 
     flow_sha: str
     tested_sha: str
 
 
 class ReviewState(StatePart):
-    """The result of the tests. `ask` leaves it to the person, since no remedy is known."""
+    """Result of the tests. With `ask` the person decides, since no remedy is known."""
 
     verdict: Verdict | None = None
-    #: All that were written onto the same base and tested, the newest last.
+    #: Iterations written onto the same base and tested, the newest last.
     iterations: list[KeptIteration] = Field(default_factory=list[KeptIteration])
     next_step: Literal["iterate", "review", "ask"] | None = None
 
 
 class BudgetQuestion(Worded):
-    """The budget is used up; `node` goes on when it is raised."""
+    """Open question for a higher budget; `node` continues once it is raised."""
 
     node: str
     message: str
 
 
 class BudgetState(StatePart):
-    """The session's own ceilings, and the question for more."""
+    """Ceilings of the session, and the question for more."""
 
     ceilings: BudgetCeilings = shared(BudgetCeilings)
     question: BudgetQuestion | None = None
@@ -279,13 +279,13 @@ class BudgetState(StatePart):
 
 
 class UsageState(StatePart):
-    """What reasoning has cost, and where it fell back."""
+    """Cost and fallbacks of reasoning."""
 
     spent: Usage = shared(Usage)
     degraded: list[DegradedPhase] = Field(default_factory=list[DegradedPhase])
 
     def plus(self, phase: Phase, result: Reasoned[Any]) -> "UsageState":
-        """With the cost of one more phase."""
+        """Usage including the cost of one more phase."""
         degraded = self.degraded
         if mark := result.degraded:
             marked = DegradedPhase(
@@ -298,13 +298,13 @@ class UsageState(StatePart):
         return UsageState(spent=self.spent + result.usage, degraded=degraded)
 
     def spent_on(self, error: AgentError) -> "UsageState":
-        """With what a failed phase has cost (`details["usage"]`)."""
+        """Usage including the cost of a failed phase (`details["usage"]`)."""
         spent = self.spent + Usage(**error.details.get("usage", {}))
         return self.model_copy(update={"spent": spent})
 
 
 class CatalogueState(StatePart):
-    """Which node types the session works with: iteration -> fingerprint of the catalogue, the latest last."""
+    """Catalogues of the session: iteration -> fingerprint, the latest last."""
 
     fingerprints: dict[str, str] = Field(default_factory=dict[str, str])
 
@@ -314,16 +314,16 @@ DomainValues: TypeAlias = dict[str, JsonObject]
 
 
 def merge_domains(current: DomainValues, change: DomainValues) -> DomainValues:
-    """Both, key by key of each domain; where both have a key, `change` counts."""
+    """Merge per domain; on conflict `change` wins."""
     return current | {domain: {**current.get(domain, {}), **values} for domain, values in change.items()}
 
 
-#: The parts that hold such.
+#: Parts of the state with values by domain.
 _MERGED: Final = frozenset({"artifacts", "facts", "debug"})
 
 
 class AgentState(StatePart):
-    """Everything that a session knows."""
+    """Complete state of a session."""
 
     version: Literal[2] = STATE_VERSION
     request: RequestState = shared(RequestState)
@@ -340,8 +340,8 @@ class AgentState(StatePart):
     budget: BudgetState = shared(BudgetState)
     usage: UsageState = shared(UsageState)
     catalogue: CatalogueState = shared(CatalogueState)
-    #: By domain what tools gave: references that last, structured values, and hashes of blobs with their raw results,
-    #: which never reach a prompt.
+    #: Tool results by domain: persistent references, structured values, and hashes of blobs with raw results, which
+    #: never reach a prompt.
     artifacts: Annotated[DomainValues, merge_domains] = Field(default_factory=dict)
     facts: Annotated[DomainValues, merge_domains] = Field(default_factory=dict)
     debug: Annotated[DomainValues, merge_domains] = Field(default_factory=dict)
@@ -352,28 +352,29 @@ class AgentState(StatePart):
 
     @property
     def is_staged(self) -> bool:
-        """Whether the session changes a flow by way of a draft."""
+        """True if the session changes a flow by way of a draft."""
         return self.intent.operation == "update" and self.write.mode == "staged"
 
     @property
     def full_requirement(self) -> str:
-        """The requirement with the answers to the clarifying questions."""
+        """Requirement with the answers to the clarifying questions."""
         return " ".join([self.request.requirement, *(answer for _, answer in self.intent.clarifications)])
 
     @property
     def later_words(self) -> tuple[str, ...]:
-        """What the person said after the requirement and the answers, without the feedback that is being worked on."""
+        """Messages of the person after the requirement and its clarifications, except feedback still in work."""
         said = self.intent.later
         return tuple(said[:-1] if self.plan.feedback and said[-1:] == [self.plan.feedback] else said)
 
     def with_words(self, words: str) -> IntentState:
-        """The update that keeps what the person says now."""
+        """Update that stores the person's new message."""
         return IntentState(later=[*self.intent.later, words])
 
 
 class Update(TypedDict, total=False):
-    """What a node changes. Of a part only the fields that are set count, `artifacts`, `facts` and `debug` are merged by
-    domain (`merge_domains`), and the other values are taken as they are."""
+    """Update returned by a node. Only the set fields of a part are applied; `artifacts`, `facts` and `debug` are merged
+    per domain (`merge_domains`); other values replace the old ones.
+    """
 
     request: RequestState
     intent: IntentState
@@ -398,7 +399,7 @@ class Update(TypedDict, total=False):
 
 
 def initial_state(request: Mapping[str, Any]) -> dict[str, Any]:
-    """The channels of a new session, from its start request (`StartSession` as JSON)."""
+    """Channels of a new session, from its start request (`StartSession` as JSON)."""
     wanted = {name: request[name] for name in RequestState.model_fields if request.get(name) is not None}
     state = AgentState(
         request=RequestState(**wanted),
@@ -409,7 +410,7 @@ def initial_state(request: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def changed(state: AgentState, update: Update) -> AgentState:
-    """The state with an update."""
+    """Apply an update to the state."""
     values: dict[str, Any] = {}
     for name, value in update.items():
         current: Any = getattr(state, name)
@@ -422,7 +423,7 @@ def changed(state: AgentState, update: Update) -> AgentState:
 
 
 def merged(first: Update, then: Update) -> Update:
-    """What two updates, one after the other, change: of a part it matters only that it is named."""
+    """Combine two consecutive updates. State parts keep only the second value: callers need just their names."""
     both: dict[str, Any] = {**first, **then}
     for name in _MERGED & first.keys() & then.keys():
         both[name] = merge_domains(cast("DomainValues", first[name]), cast("DomainValues", then[name]))
@@ -430,7 +431,7 @@ def merged(first: Update, then: Update) -> Update:
 
 
 def channel_writes(state: AgentState, after: AgentState, update: Update) -> dict[str, Any]:
-    """The channels that an update of `state` to `after` changes, as the JSON that checkpoints hold."""
+    """Channels that change between `state` and `after`, as JSON for checkpoints."""
     writes: dict[str, Any] = {}
     for name, value in update.items():
         current, now = getattr(state, name), getattr(after, name)

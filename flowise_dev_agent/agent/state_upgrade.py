@@ -1,4 +1,4 @@
-"""Reading checkpoints of earlier versions: a session may wait for its person over an upgrade of the service."""
+"""Upgrade checkpoints of earlier versions: a session may wait for a person while the service is upgraded."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,7 +8,7 @@ from flowise_dev_agent.errors import CheckpointVersionError
 
 
 def upgrade_state(values: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The channels of an earlier version as those of this one; None when they are of this version.
+    """Convert the channels of an earlier version; None if they are of this version.
 
     Raises:
         CheckpointVersionError: a newer version of the service wrote them.
@@ -22,7 +22,7 @@ def upgrade_state(values: Mapping[str, Any]) -> dict[str, Any] | None:
         )
     if version == STATE_VERSION:
         return None
-    # What values of then have and those of now do not is dropped.
+    # Fields that this version no longer has are dropped.
     return AgentState.model_validate(_from_version_1(values), extra="ignore").model_dump(mode="json")
 
 

@@ -1,5 +1,6 @@
-"""What `apply_patch` does about documents: it makes document stores before the flow is written, takes or removes them
-with it, and fills the vector stores of the written flow."""
+"""Documents of `apply_patch`: make document stores before the write, accept or remove them with the flow, fill the
+vector stores of the written flow.
+"""
 
 import hashlib
 import json
@@ -16,14 +17,14 @@ from flowise_dev_agent.schemas.document_stores import PlannedStore, pieces
 from flowise_dev_agent.schemas.event_data import DecisionData, WriteData
 from flowise_dev_agent.texts import sentences, text
 
-#: Code of the finding on a vector store that has not got its documents.
+#: Code of a finding on a vector store whose documents were not written.
 UPSERT_FAILED: Final = "UPSERT_FAILED"
 
 
 async def make_stores(
     missing: Sequence[PlannedStore], state: AgentState, context: AgentContext, emit: Emitter
 ) -> Update:
-    """Make the stores of the approved plan; then the flow is compiled again, with their ids."""
+    """Make the stores of the approved plan; the flow is then compiled again with their ids."""
     made = dict(state.write.stores)
     for planned in missing:
         spec = await store_spec(planned, context.files, context.session_id)
@@ -44,14 +45,13 @@ async def make_stores(
 
 
 async def take_stores(state: AgentState, context: AgentContext) -> None:
-    """With the flow the person accepts its stores."""
+    """Release the session's stores to the person, who accepted the flow."""
     for store_id in state.write.stores.values():
         await context.publisher.take_store(store_id)
 
 
 async def remove_stores(context: AgentContext, emit: Emitter) -> None:
-    """Remove the stores that the session made and what it added to others, and say what stays: vectors without a record
-    manager."""
+    """Remove the session's stores and its additions to others; report leftovers: vectors without a record manager."""
     for name, store_id in (await context.publisher.own_stores()).items():
         try:
             left = await context.publisher.delete_store(store_id)
@@ -67,8 +67,9 @@ async def remove_stores(context: AgentContext, emit: Emitter) -> None:
 async def fill_vector_stores(
     state: AgentState, context: AgentContext, emit: Emitter, chatflow_id: str, flow_data: str
 ) -> list[Finding]:
-    """Write the documents of the written flow to its vector stores, as far as the approval says so; without that they
-    answer from nothing. What fails is a warning at the review: the flow is there, and its tests show the rest."""
+    """Write the documents of the flow to its vector stores, as far as approved. A failure is a warning in the review:
+    the flow exists, and its tests show the effect.
+    """
     effects = state.plan.agreed.effects if state.plan.agreed else []
     agreed = {node_id for kind, _, node_id in (effect.partition(":") for effect in effects) if kind == "upsert"}
     findings: list[Finding] = []
@@ -98,7 +99,7 @@ async def fill_vector_stores(
 
 
 def fed_vector_stores(graph: GraphIR, wanted: Collection[str]) -> list[tuple[str, str]]:
-    """(node id, hash of all that decides what is written) of those of the vector stores that have documents."""
+    """(node id, hash of everything that decides the written content) of the vector stores with documents."""
     nodes = {node.id: node for node in graph.nodes}
     found: list[tuple[str, str]] = []
     for node_id in sorted(wanted):

@@ -1,4 +1,4 @@
-"""Which existing flows a text may mean: by id, by name, by what they are made of and by what their prompts say."""
+"""Search for existing flows: by id, by name, by node types and by prompt texts."""
 
 import math
 import re
@@ -29,12 +29,12 @@ _ID = 1_000
 _NAME = 200
 _UUID = re.compile(r"\b[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\b", re.IGNORECASE)
 _SHORTEST: Final = 3
-#: Words of a text that may be those of a name, and of one name.
+#: Most words of a text that are searched for names, and most words of one name.
 _NAMING_WORDS: Final = 1_000
 _NAME_WORDS: Final = 10
-#: Stems of a text that are looked for.
+#: Most stems of a text that are searched for.
 _MOST_STEMS: Final = 60
-#: What a word counts in the name, in the types and titles of nodes, in prompts; and from which sum on a flow fits.
+#: Weight of a word by place (name, node types and titles, prompts), and the score from which a flow fits.
 _WEIGHTS: Final[dict[Place, float]] = {"name": 1.0, "nodes": 0.7, "texts": 0.6}
 _ALIKE: Final = 0.3
 #: Words that say nothing about which flow is meant.
@@ -107,7 +107,7 @@ _COMMON = frozenset(
 
 @dataclass(frozen=True)
 class FoundTargets:
-    """Flows that fit, best first, or the flows changed last when none fits.
+    """Matching flows, best first, or the last changed flows if none matches.
 
     `exact` is the id when the request leaves no choice.
     """
@@ -120,7 +120,7 @@ class FoundTargets:
 async def find_targets(
     flows: FlowSource, client: FlowiseClient, *, target: str | None, hint: str | None, text: str
 ) -> FoundTargets:
-    """Search the flows of an instance; drafts of sessions are left out. Raises FlowiseError.
+    """Search the flows of an instance, without session drafts. Raises FlowiseError.
 
     `target` is the request's own id or name, `hint` what the intent found, `text` the requirement.
     """
@@ -146,7 +146,7 @@ async def find_targets(
 
 
 def _wanted(target: str | None, hint: str | None, text: str) -> Wanted:
-    """What the words say about the flow."""
+    """Search terms for the flow, from the request's texts."""
     said = [part for part in (target, hint, text) if part]
     ids = {match.casefold() for part in said for match in _UUID.findall(part)}
     phrases = dict.fromkeys(phrase for part in said for phrase in _phrases(part))
@@ -168,7 +168,7 @@ def _phrases(text: str) -> list[str]:
 
 
 def kind_of(row: Chatflow) -> FlowKind | None:
-    """The kind of a flow that can be edited here, None for any other. Old flows have no type and are chatflows."""
+    """Kind of a flow that can be edited here; None for any other. Old flows without a type are chatflows."""
     type_ = row.type or "CHATFLOW"
     return next((kind for kind in KINDS if kind == type_), None)
 
@@ -187,7 +187,7 @@ def _candidate(row: FlowRow) -> TargetCandidate:
 
 
 def _exact(rows: list[FlowRow], target: str | None, hint: str | None, text: str) -> str | None:
-    """The one flow that an id means, or the request's `target` as a whole name, or the words for the flow by its name.
+    """Id of the one flow that an id, the request's `target` (as a whole name) or the texts name; else None.
 
     A longer name wins over those inside it: "Billing bot 003" is not "Billing bot".
     """
@@ -208,7 +208,7 @@ def _exact(rows: list[FlowRow], target: str | None, hint: str | None, text: str)
 
 
 def _score(row: FlowRow, target: str | None, hint: str | None, text: str) -> int:
-    """How surely the words name the flow; 0 when they do not."""
+    """Score of how clearly the texts name the flow; 0 if they do not."""
     if row.id in " ".join(filter(None, (target, hint, text))):
         return _ID
     name = row.name.casefold().strip()
@@ -223,7 +223,7 @@ def _says_name(row: FlowRow, words: str) -> bool:
 
 
 class _Likeness:
-    """How much of what the words say is in a flow: its name, what it is made of, what its prompts say.
+    """Similarity of flows to the search words, by name, node types and prompt texts.
 
     Rare words count more than those that most flows have, and a word in the name more than one in a prompt.
     """
@@ -232,13 +232,13 @@ class _Likeness:
         self._rarity = {stem: math.log(1 + (found.total + 1) / (1 + found.counts.get(stem, 0))) for stem in stems}
 
     def of(self, flow: FoundFlow) -> float:
-        """0 (nothing) to 1 (all of it is in the name)."""
+        """Score from 0 (no match) to 1 (all words are in the name)."""
         total = sum(self._rarity.values())
         found = sum(self._rarity[stem] * _WEIGHTS[place] for stem, place in flow.places.items())
         return found / total if total else 0.0
 
 
 def _stems(text: str) -> list[str]:
-    """Words by their beginning, which endings do not change in most languages."""
+    """Stems of the words: their first letters, which endings do not change in most languages."""
     words = [word for word in words_of(text) if len(word) >= _SHORTEST and word not in _COMMON]
     return list(dict.fromkeys(word[:STEM] for word in words))[:_MOST_STEMS]

@@ -1,4 +1,4 @@
-"""A typed function as a tool: its name, its docstring and its parameters are what a model is offered."""
+"""Turn a typed function into a tool: a model sees its name, docstring and parameters."""
 
 import inspect
 from collections.abc import Awaitable, Callable
@@ -11,7 +11,7 @@ from flowise_dev_agent.agent.tools import SUMMARY_LIMIT, ToolFunction, ToolResul
 from flowise_dev_agent.reasoning.contracts import ToolDef
 from flowise_dev_agent.schemas.base import JsonObject
 
-#: Of a parameter's schema. Limits and defaults are checked and filled in here.
+#: Keys kept of a parameter's schema. Limits and defaults are applied here, not by the model.
 _SHOWN: Final = frozenset({"type", "items", "enum", "description"})
 #: A JSON object of any form.
 AnyObject: TypeAlias = Annotated[JsonObject, WithJsonSchema({"type": "object"})]
@@ -20,7 +20,7 @@ AnyObject: TypeAlias = Annotated[JsonObject, WithJsonSchema({"type": "object"})]
 def as_tool(
     function: Callable[..., Awaitable[ToolResult]], *, limit: int = SUMMARY_LIMIT, answered_once: bool = True
 ) -> tuple[ToolDef, ToolFunction]:
-    """(definition, function). The function checks its arguments and ignores those that it does not have.
+    """Return (definition, function). The function checks its arguments and ignores unknown ones.
 
     `limit` and `answered_once` as in `ToolDef`.
     """
@@ -35,7 +35,7 @@ def as_tool(
 
 
 class _Shape(NamedTuple):
-    """What a function says about itself."""
+    """Metadata of a tool function."""
 
     model: type[BaseModel]
     description: str
@@ -56,7 +56,7 @@ def _definition(function: Callable[..., Any], limit: int, answered_once: bool) -
 
 @lru_cache(maxsize=256)
 def _shape(function: Callable[..., Any]) -> _Shape:
-    """Kept for each function: tools are made for every run, and a Pydantic model takes milliseconds."""
+    """Metadata of a function, cached: tools are made for every run, and a Pydantic model takes milliseconds."""
     hints = get_type_hints(function, include_extras=True)
     fields: dict[str, Any] = {
         name: (hints[name], ... if parameter.default is parameter.empty else parameter.default)
@@ -68,7 +68,7 @@ def _shape(function: Callable[..., Any]) -> _Shape:
 
 
 def _parameters(model: type[BaseModel]) -> JsonObject:
-    """The JSON schema without what a model does not need: it is sent with every request."""
+    """JSON schema without the keys that a model does not need: it is sent with every request."""
     schema = model.model_json_schema()
     properties: dict[str, JsonObject] = schema.get("properties", {})
     shown: JsonObject = {

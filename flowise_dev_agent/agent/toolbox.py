@@ -1,4 +1,4 @@
-"""The tools of one try of one phase of a session: bounded, answered once, counted and reported."""
+"""Tools of one attempt of a phase: limited, answered once, counted and reported."""
 
 import asyncio
 import json
@@ -24,7 +24,7 @@ _ARGUMENT_BYTES: Final = 1_000
 
 @dataclass(frozen=True)
 class CalledTool:
-    """A call that was made. `repeated`: answered with the result of an identical one."""
+    """Tool call. `repeated`: answered with the result of an identical call."""
 
     name: str
     arguments: JsonObject
@@ -34,7 +34,7 @@ class CalledTool:
 
 
 class SessionToolbox:
-    """The `Toolbox` that a reasoner gets: the registry's tools of a phase, by full or bare name."""
+    """`Toolbox` for a reasoner: the registry's tools of a phase, by full or bare name."""
 
     def __init__(
         self, registry: ToolRegistry, phase: ToolPhase, emit: Emitter, *, call_secs: float = CALL_SECS
@@ -50,11 +50,11 @@ class SessionToolbox:
 
     @property
     def definitions(self) -> list[ToolDef]:
-        """What the model is offered."""
+        """Tool definitions that the model is offered."""
         return list(self._definitions.values())
 
     async def call(self, name: str, arguments: JsonObject) -> str:
-        """What the model may see of the result."""
+        """Call a tool; return the text of the result that the model may see."""
         if self._begun >= MAX_TOOL_CALLS:
             return f"Not called: a phase has at most {MAX_TOOL_CALLS} calls. Answer with what is known."
         self._begun += 1
@@ -78,22 +78,22 @@ class SessionToolbox:
         return text
 
     def result_of(self, name: str) -> ToolResult | None:
-        """The last good result of a tool, by full name."""
+        """Last successful result of a tool, by full name."""
         return next((call.result for call in reversed(self.calls) if call.name == name and call.result.ok), None)
 
     @property
     def counts(self) -> dict[str, int]:
-        """Calls by full name; those of unknown tools are left out."""
+        """Number of calls by full name, without unknown tools."""
         return dict(Counter(call.name for call in self.calls if call.name in self._definitions))
 
     @property
     def facts(self) -> DomainValues:
-        """The facts of all results, by domain."""
+        """Facts of all results, by domain."""
         return self._merged([{call.name.partition(".")[0]: call.result.facts} for call in self.calls])
 
     @property
     def artifacts(self) -> DomainValues:
-        """The artifacts of all results, by domain."""
+        """Artifacts of all results, by domain."""
         return self._merged([{call.name.partition(".")[0]: call.result.artifacts or {}} for call in self.calls])
 
     def _definition(self, name: str) -> ToolDef | None:

@@ -1,4 +1,4 @@
-"""Tools: what a domain offers by phase, the one way to call a tool, and the one thing that comes back.
+"""Tools: definitions by domain and phase, the one way to call a tool, and its result type.
 
 Only `ToolResult.summary` may reach a prompt. `data` is the raw outcome for code, `facts` are structured deltas for the
 state, `artifacts` persistent references (ids, hashes).
@@ -23,13 +23,15 @@ _JSON_CHARS: Final = 200
 _ERRORS_SHOWN: Final = 5
 
 ToolPhase = Literal["discover", "patch", "test"]
-#: Called with the arguments by name; returns a `ToolResult`, or anything else that `execute_tool` makes one of.
+#: Called with keyword arguments; returns a `ToolResult`, or a value that `execute_tool` converts to one.
 ToolFunction = Callable[..., Awaitable[Any]]
 
 
 @dataclass(frozen=True)
 class ToolResult:
-    """`error` is `{code, detail, hint?}` when `ok` is false; `data` is then the exception, if there was one."""
+    """Result of a tool. If `ok` is false, `error` is `{code, detail, hint?}` and `data` the exception, if there was
+    one.
+    """
 
     ok: bool
     summary: str
@@ -41,8 +43,7 @@ class ToolResult:
 
 @dataclass(frozen=True)
 class DomainTools:
-    """A domain's tools by phase, as offered to a model, the functions behind them by name, and what a model must know
-    to use them in a phase."""
+    """Tools of a domain by phase, their functions by name, and the instructions for a model."""
 
     name: str
     discover: Sequence[ToolDef] = ()
@@ -58,13 +59,13 @@ class DomainTools:
         return {"discover": self.discover, "patch": self.patch, "test": self.test}[phase]
 
     def context(self, phase: ToolPhase) -> str:
-        """What a model must know in a phase."""
+        """Instructions for a model in a phase."""
         texts = {"discover": self.discover_context, "patch": self.patch_context, "test": self.test_context}
         return texts[phase]
 
 
 async def execute_tool(name: str, arguments: JsonMapping, executor: Mapping[str, ToolFunction]) -> ToolResult:
-    """Call a tool by name. What a person or a model may read of a failure becomes `ok=False`; a bug raises."""
+    """Call a tool by name. Failures that a person or model may read become `ok=False`; a bug raises."""
     tool = executor.get(name)
     if tool is None:
         return _failed("unknown_tool", _unknown(name, executor))
@@ -79,12 +80,12 @@ async def execute_tool(name: str, arguments: JsonMapping, executor: Mapping[str,
 
 
 def result_to_str(result: ToolResult) -> str:
-    """What a prompt may see of a tool call."""
+    """Text of a tool result for a prompt."""
     return masked(result.summary)
 
 
 def shorten(text: str, limit: int = SUMMARY_LIMIT) -> str:
-    """`text` in one line of at most `limit` characters."""
+    """Shorten `text` to one line of at most `limit` characters."""
     line = " ".join(text.split())
     if len(line) <= limit:
         return text if line == text else line
@@ -92,7 +93,7 @@ def shorten(text: str, limit: int = SUMMARY_LIMIT) -> str:
 
 
 def _wrap_result(tool_name: str, raw: Any) -> ToolResult:
-    """What a tool returned as a `ToolResult`; the first rule that fits makes the summary (DD-048)."""
+    """Wrap a tool's return value in a `ToolResult`; the first matching rule makes the summary (DD-048)."""
     match raw:
         case ToolResult():
             return raw
@@ -135,6 +136,6 @@ def _unknown(name: str, executor: Mapping[str, ToolFunction]) -> str:
 
 
 def _invalid(error: ValidationError) -> str:
-    """Without the values: they may be long, or a secret in the wrong field."""
+    """Message for invalid arguments, without their values: they may be long or secret."""
     found = error.errors(include_input=False, include_url=False, include_context=False)[:_ERRORS_SHOWN]
     return "; ".join(f"{'.'.join(str(part) for part in item['loc'])}: {item['msg']}" for item in found)

@@ -1,1 +1,1 @@
-"""The domains that the agent can work in, a file each."""
+"""Domains of the agent, one file each."""

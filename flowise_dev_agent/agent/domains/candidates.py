@@ -1,4 +1,4 @@
-"""Selects the node types that a planner sees: a few dozen lines instead of the whole catalogue.
+"""Select the node types that a planner sees: a few dozen instead of the whole catalogue.
 
 What the requirement says comes first, by ranked words, then what the required inputs of those types accept (one hop),
 then what similar accepted flows are made of, and what most flows need anyway.
@@ -14,11 +14,11 @@ from flowise_dev_agent.reasoning.catalogue import STAPLES
 
 #: A few dozen lines: what a planner can read, far below the 297 types of a server.
 MAX_CANDIDATES: Final = 36
-#: Of what is found by words; the rest is for what those need.
+#: Most types found by words; the rest of the list is for the types that these need.
 _BY_WORDS = 22
-#: Of the models and of the tools for the nodes of an agentflow.
+#: Most models, and most tools, for the nodes of an agentflow.
 _INSIDE = 8
-#: The usual feeder of an input, by the class that it takes; one that is a candidate already is preferred.
+#: Default source type of an input by its class; a type that is a candidate already is preferred.
 _FEEDERS: Final = {
     "BaseChatModel": "chatOpenAI",
     "BaseLanguageModel": "chatOpenAI",
@@ -34,7 +34,7 @@ _FEEDERS: Final = {
     "Moderation": "inputModerationSimple",
     "BaseLLMOutputParser": "structuredOutputParser",
 }
-#: Node types of one provider: whoever names its model gets its embeddings shown, too.
+#: Node types by provider: a requirement that names its model also gets its embeddings.
 _PROVIDER_PARTS = (
     ("chatMistralAI", "mistralAIEmbeddings"),
     ("chatGoogleGenerativeAI", "googleGenerativeAiEmbeddings"),
@@ -51,7 +51,7 @@ def candidates(
     similar: Iterable[str] = (),
     kind: str = "CHATFLOW",
 ) -> tuple[NodeSchema, ...]:
-    """The node types for a text, best first, at most `MAX_CANDIDATES`.
+    """Candidate node types for a text, best first, at most `MAX_CANDIDATES`.
 
     `similar` are types that similar flows consist of. For an existing AGENTFLOW
     these are the few types that such flows consist of, and the models and tools inside them.
@@ -85,7 +85,7 @@ def _of_agentflows(store: NodeStore, text: str) -> tuple[NodeSchema, ...]:
 
 
 def _one_hop(store: NodeStore, schema: NodeSchema, known: Sequence[str]) -> list[str]:
-    """One type for each required input that nothing among the candidates feeds."""
+    """One type for each required input that no candidate can feed."""
     result: list[str] = []
     for anchor in schema.anchors:
         if anchor.optional or anchor.show:

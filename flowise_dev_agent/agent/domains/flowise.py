@@ -48,7 +48,7 @@ from flowise_dev_agent.testing.tool_names import runtime_names
 from flowise_dev_agent.testing.trials import ConversationRunner, TrialConversation, TrialRun
 from flowise_dev_agent.testing.verdicts import failed_verdict, with_pass_k
 
-#: By phase; what only an approved plan allows is in patch and test.
+#: Tools by phase; those that need an approved plan are in patch and test.
 _DISCOVER: Final = (
     *("search_nodes", "get_node", "list_options", "search_templates", "get_template"),
     *("read_flow", "list_flows", "list_credentials", "search_patterns", "use_pattern"),
@@ -105,7 +105,7 @@ class FlowiseCapability(FlowDomain):
                 found = candidates(store, text, similar=request.similar, kind=request.kind)
                 return found, known_templates.find_flows(text, store.schemas)
 
-            # The first time, an index is made: on a busy machine the worker could not say meanwhile that it is alive.
+            # The first search builds an index, which would block the worker's heartbeat on a busy machine.
             shown, templates = await asyncio.to_thread(fitting)
         known = f"{len(shown)} candidate node types of {len(store.schemas)} (Flowise {store.flowise_version})"
         return DomainDiscoveryResult(

@@ -25,7 +25,7 @@ from flowise_dev_agent.schemas.verdict import Trace
 
 CHECK_CHARS: Final = 4_000
 RUN_CHARS: Final = 2_000
-#: Of what a function gives, which is JSON of the server.
+#: Characters of a function's result, which is JSON from the server.
 GIVEN_CHARS: Final = 500
 #: Questions that a judge may ask on top of the tests.
 MAX_QUESTIONS: Final = 3
@@ -36,7 +36,7 @@ _SERVER_VARIABLES: Final = re.compile(r"\$vars\b")
 
 
 class FlowiseChecks:
-    """One object per phase try."""
+    """Tools of one attempt of a phase."""
 
     def __init__(self, scope: ToolScope) -> None:
         self._scope = scope

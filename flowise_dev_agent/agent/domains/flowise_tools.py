@@ -42,10 +42,10 @@ LIST_CHARS: Final = 3_000
 MAX_NODES: Final = 500
 _DESCRIPTION_CHARS: Final = 110
 _OPTIONS_SHOWN: Final = 120
-#: Of one prompt, and of the node types of a flow in a list.
+#: Characters of one prompt, and of a flow's node types in a list.
 _PROMPT_CHARS: Final = 1_000
 _TYPES_SHOWN: Final = 4
-#: What a node lists when it cannot ask its service.
+#: Entries that a node lists when it cannot reach its service.
 _NO_OPTIONS: Final = "error"
 
 Name = Annotated[str, Field(min_length=1, max_length=120)]
@@ -56,13 +56,13 @@ Words = Annotated[str, Field(max_length=400)]
 
 @dataclass(frozen=True)
 class Options:
-    """What a field may be set to. `source` says who lists them: the node type, or the server when it is asked."""
+    """Allowed values of a field. `source` says who lists them: the node type, or the server."""
 
     node: str
     param: str
     source: str
     options: Sequence[OptionEntry]
-    #: The credential types of which the server was given none, where it lists nothing without.
+    #: Credential types that the server needs to list the options and was not given.
     lacks: Sequence[str] = ()
 
 
@@ -113,7 +113,7 @@ class NodeTools:
         return ToolResult(True, _options_text(listed), data=listed)
 
     def _stored(self, schema: NodeSchema, node_id: str) -> FlowNode | None:
-        """The node of the person's flow whose values are sent; what a model writes never is."""
+        """Node of the person's flow whose values are sent; values written by a model are never sent."""
         if not node_id or self._scope.stored is None:
             return None
         node = self._scope.stored.node(node_id)
@@ -122,7 +122,7 @@ class NodeTools:
         return node
 
     async def _credential(self, schema: NodeSchema, stored: FlowNode | None) -> str | None:
-        """The id that code chooses: the node's own, else the one chosen for the type, else the only one of the type."""
+        """Credential id: the node's own, else the one chosen for the type, else the only one of the type."""
         if stored and (own := stored.credential or stored.inputs.get(CREDENTIAL_KEY)):
             return str(own)
         credentials = (await self._scope.knowledge.credentials()).all()
@@ -136,7 +136,7 @@ class NodeTools:
 
 
 class FlowiseTools(NodeTools):
-    """What a session may look up besides node types."""
+    """Tools of a session besides the node types."""
 
     def __init__(self, scope: ToolScope) -> None:
         super().__init__(scope)
@@ -216,7 +216,7 @@ class FlowiseTools(NodeTools):
 
 
 def _described(graph: GraphIR) -> str:
-    """The flow in lines, then its prompts, as far as they fit."""
+    """Text of a flow: its lines, then its prompts, cut to the limit."""
     text = summarize(graph, CARD_CHARS // 2)
     for place, prompt in FlowView(graph).texts.items():
         shown = f"\n\n{place}:\n{shorten(guarded(prompt), _PROMPT_CHARS)}"
@@ -252,7 +252,7 @@ def _known(store: NodeStore, name: str) -> NodeSchema:
 
 
 def _field(schema: NodeSchema, param: str) -> InputEntry:
-    """The definition of a param by name or path; the last name of a path counts, also of rows."""
+    """Definition of a param by name or path; only the last name of a path counts, also in rows."""
     name = param.rpartition(".")[2].partition("[")[0]
     fields = list(_fields(schema.input_definitions))
     entry = next((one for one in fields if one["name"] == name and (one.get("loadMethod") or one.get("options"))), None)

@@ -41,9 +41,9 @@ _ANY_INPUT: Final = re.compile(
     r"|missing \)|illegal (?:return|break|continue)|has already been declared|assignment to constant variable",
     re.IGNORECASE,
 )
-#: What only the running flow defines.
+#: Variables that only the running flow defines.
 _RUNNING_ONLY: Final = re.compile(r"\$(?:flow|vars)\b")
-#: What code makes of an input that it does not expect.
+#: Errors that an unexpected input causes.
 _BY_CODE: Final = re.compile(
     r"JSON|is not a function|is not iterable|cannot (?:read|convert|access|destructure)", re.IGNORECASE
 )
@@ -53,7 +53,7 @@ _SAMPLE: Final = "1"
 async def failing_functions(
     scope: ToolScope, flow_data: str, ops: Sequence[PatchOp], samples: Sequence[FunctionSample] = ()
 ) -> list[Finding]:
-    """A finding for each function that the ops write and that cannot work, at most eight of them, four at a time.
+    """Findings for functions in the ops that cannot work, for at most eight functions, four at a time.
 
     Each runs on its samples, at most three; without any on one that is made here. Functions that the plan has no
     approval for, and those that reach out, are not run.
@@ -120,7 +120,7 @@ def _finding(code: str, detail: str, node: FlowNode, field: str, hint: str, reas
 
 
 def _variables(rows: Any, sample: FunctionSample | None) -> dict[str, Any]:
-    """Variable -> value, of those that the flow fills what the sample says."""
+    """Values by variable name; a sample replaces the values that the flow fills in."""
     said = {name.lstrip("$"): value for name, value in sample.variables.items()} if sample else {}
     return {
         name: _as_text(said.get(name, _SAMPLE)) if has_variable(value) else value for name, value in _declared(rows)
@@ -128,7 +128,7 @@ def _variables(rows: Any, sample: FunctionSample | None) -> dict[str, Any]:
 
 
 def _as_run(node: FlowNode, code: str, variables: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-    """The code and its input for the sandbox, which makes objects of texts such as `{...}` and line ends of `\\n`.
+    """Code and input for the sandbox, which parses texts such as `{...}` and `\n` in its input.
 
     A chatflow's function gets its input so, too. In an agentflow texts stay as they are: a list around each keeps it.
     """
@@ -139,7 +139,7 @@ def _as_run(node: FlowNode, code: str, variables: dict[str, Any]) -> tuple[str, 
 
 
 def _as_text(value: JsonValue) -> str:
-    """What a flow fills in is always a text."""
+    """Convert a value to the text that a running flow would fill in."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 

@@ -1,4 +1,4 @@
-"""Which domains there are: those of this package, and those that installed distributions bring by entry point."""
+"""Available domains: those of this package, and those of installed distributions (entry points)."""
 
 from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import EntryPoint, entry_points
@@ -10,7 +10,7 @@ from flowise_dev_agent.agent.domains.flowise import FlowiseCapability
 from flowise_dev_agent.errors import ConfigurationError
 
 GROUP: Final = "flowise_dev_agent.domains"
-#: Owns the flows: it is always there, and first.
+#: Domain that owns the flows: always installed, and first.
 FLOWISE: Final = FlowiseCapability.name
 
 
@@ -26,7 +26,7 @@ def _workday() -> DomainCapability:
     return WorkdayCapability()
 
 
-#: Loaded when they are used: a service may leave them out.
+#: Domains loaded on use: a service may leave them out.
 _OURS: Final[Mapping[str, Callable[[], DomainCapability]]] = {
     FLOWISE: FlowiseCapability,
     "openapi": _openapi,
@@ -35,8 +35,8 @@ _OURS: Final[Mapping[str, Callable[[], DomainCapability]]] = {
 
 
 def installed_domains(chosen: Sequence[str] = (), folder: Path | None = None) -> list[DomainCapability]:
-    """The domains to work in, Flowise first; all that are installed, or those that are `chosen` (DOMAINS). Each may
-    keep what it knows in a folder of its own inside of `folder`.
+    """Available domains, Flowise first: all installed ones, or the `chosen` (DOMAINS). Each may keep its knowledge in
+    its own subfolder of `folder`.
 
     Raises:
         ConfigurationError: a chosen domain is not installed, two claim one name, or one cannot be loaded.

@@ -1,4 +1,4 @@
-"""APIs that a person describes: each operation that the requirement asks for becomes a tool with typed inputs."""
+"""APIs that a person describes: each operation that the requirement needs becomes a tool with typed inputs."""
 
 import re
 from collections.abc import Sequence
@@ -12,9 +12,9 @@ from flowise_dev_agent.knowledge.openapi import ApiDescription, ApiOperation, re
 from flowise_dev_agent.knowledge.vocabulary import words
 from flowise_dev_agent.reasoning.contracts import ReadyTool, ToolField
 
-#: Of one API: an agent with more of them chooses badly.
+#: Most operations of one API: an agent with more tools chooses badly.
 MOST_TOOLS: Final = 10
-#: What people say for an operation that changes something.
+#: Words that people use for operations that change data.
 _SAID: Final = {
     "post": re.compile(r"create|open|add|submit|file|new|post|send|raise|report|erstell|anleg|crea|cré", re.IGNORECASE),
     "put": re.compile(r"update|change|edit|modif|replace|änder|cambia|modific", re.IGNORECASE),
@@ -23,7 +23,7 @@ _SAID: Final = {
 
 
 class OpenApiCapability(ToolDomain):
-    """Its knowledge are the descriptions that go with a requirement; it holds no state."""
+    """Domain of described APIs. Its knowledge is the attached descriptions; it holds no state."""
 
     name = "openapi"
 
@@ -37,9 +37,9 @@ class OpenApiCapability(ToolDomain):
 
 
 def chosen(api: ApiDescription, text: str) -> list[ApiOperation]:
-    """The operations of an API that a requirement asks for: those that its words tell apart, else all that only read.
+    """Operations of an API that a requirement asks for: those that its words single out, else all that only read.
 
-    One that changes something needs a word for it: "look up tickets" does not delete any.
+    An operation that changes data needs a word for it: "look up tickets" selects no delete operation.
     """
     said = {*words(text)}
     about = {one.operation_id: {*words(f"{one.operation_id} {one.summary} {one.path}")} for one in api.tools}
@@ -52,7 +52,7 @@ def chosen(api: ApiDescription, text: str) -> list[ApiOperation]:
 
 
 def api_tools(domain: str, api: ApiDescription, operations: Sequence[ApiOperation]) -> list[ReadyTool]:
-    """These operations as tools of an agent."""
+    """Agent tools for the operations."""
     found: list[ReadyTool] = []
     for one in operations:
         node_name, values = api.node(one)
@@ -72,7 +72,7 @@ def api_tools(domain: str, api: ApiDescription, operations: Sequence[ApiOperatio
 
 
 def _read(content: bytes) -> ApiDescription | None:
-    """The description as it was checked when it was stored."""
+    """Parse the stored description, which was checked when it was stored."""
     try:
         return read_openapi(content.decode("utf-8-sig"))
     except (InvalidInputError, UnicodeDecodeError):

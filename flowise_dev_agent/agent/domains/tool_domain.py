@@ -1,4 +1,4 @@
-"""A domain whose systems are reached by tools of an agent: what it brings is settled in the plan, without a model."""
+"""Domain whose systems are reached by agent tools: code adds them to the plan, without a model."""
 
 import re
 from abc import abstractmethod
@@ -25,20 +25,20 @@ from flowise_dev_agent.schemas.verdict import TracedTool, VerdictCategory
 
 #: Code of a finding on a tool that no agent has.
 NOT_CONNECTED: Final = "TOOL_NOT_CONNECTED"
-#: How a request of Flowise says that it failed.
+#: Texts by which Flowise reports a failed request.
 _FAILED: Final = re.compile(r"(?:Failed to make \w+ request|HTTP Error|MCP error|^Error:)\W*(.{0,200})", re.DOTALL)
 _REFUSED: Final = re.compile(r"\b(?:401|403)\b|unauthori[sz]ed|forbidden", re.IGNORECASE)
 
 
 class ToolDomain(DomainCapability):
-    """Subclasses say which tools a requirement asks for (`tools_for`); everything else follows from these."""
+    """Base of domains with ready tools. Subclasses implement `tools_for`; everything else follows from it."""
 
-    #: What a planner must know to use the tools.
+    #: Instructions for a planner that uses the tools.
     skill: str = ""
 
     @abstractmethod
     async def tools_for(self, context: AgentContext, request: DiscoverRequest) -> Sequence[ReadyTool]:
-        """The tools that the requirement asks for, best first; none when it has nothing to do with this domain."""
+        """Tools that the requirement asks for, best first; empty if it does not concern this domain."""
 
     def domain_tools(self, scope: ToolScope) -> DomainTools:
         del scope
@@ -84,7 +84,7 @@ class ToolDomain(DomainCapability):
         return TestSuite(cases, trials, domain_scopes=(self.name,))
 
     async def evaluate(self, context: AgentContext, request: EvaluateRequest) -> Reasoned[Verdict]:
-        """Whether the system behind the tools answered: a model may talk its way around one that did not."""
+        """Fail the verdict if the system behind a tool did not answer: a model may hide that in its reply."""
         for number, trace in enumerate(request.traces, start=1):
             for tool in trace.used_tools:
                 if failure := _failure(tool):

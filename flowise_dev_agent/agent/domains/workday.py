@@ -1,4 +1,4 @@
-"""Workday: its MCP server by a blueprint, and the operations of its own API that a refresh brought."""
+"""Workday: its MCP server by a blueprint, and API operations from the last refresh."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -17,7 +17,7 @@ _NAMED: Final = "workday"
 
 
 class WorkdayCapability(ToolDomain):
-    """Brings its tools where a requirement names Workday. Nothing is asked of Workday itself before a test."""
+    """Workday domain: adds its tools if a requirement names Workday. Workday itself is not called before a test."""
 
     name = "workday"
     skill = PACKAGED.section("Plan", "workday_extend")

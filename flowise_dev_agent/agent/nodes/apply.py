@@ -1,4 +1,4 @@
-"""Phase F, first half: the last stop before a write, and the write."""
+"""Phase F, first half: the last check before a write, and the write."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final, Literal
@@ -37,7 +37,7 @@ from flowise_dev_agent.texts import text
 _CANCEL = option("cancel", "cancel_further")
 _REPLAN = option("replan")
 Reason = Literal["budget", "stale_base", "repeated_finding", "diff_requested"]
-#: The actions that fit a reason to stop.
+#: Actions offered for each reason to stop.
 _ACTIONS: Final[Mapping[Reason, list[Option]]] = {
     "repeated_finding": [_REPLAN, _CANCEL],
     "budget": [option("raise_budget"), _CANCEL],
@@ -52,7 +52,7 @@ _ACTIONS: Final[Mapping[Reason, list[Option]]] = {
 
 
 async def preflight_validate_patch(state: AgentState, runtime: Runtime[AgentContext]) -> Update:
-    """Ask when the session cannot continue alone, or when the person wanted to see the change before the write."""
+    """Ask the person if the session cannot continue alone, or if they want to see the change before the write."""
     stop = _why_stop(state)
     if stop is None:
         return {"answer": None}
@@ -92,8 +92,9 @@ async def preflight_validate_patch(state: AgentState, runtime: Runtime[AgentCont
 
 
 async def apply_patch(state: AgentState, runtime: Runtime[AgentContext]) -> Update:
-    """The one node that writes to Flowise; the stage says what. Of a cancelled session it removes what it made for its
-    work: the draft, and document stores."""
+    """Write to Flowise, as the stage says; no other node writes. For a cancelled session, remove its draft and document
+    stores.
+    """
     emit = Emitter(runtime, "apply_patch")
     if state.outcome is not None:
         await _remove_draft(state, runtime.context, emit)
@@ -106,7 +107,7 @@ async def apply_patch(state: AgentState, runtime: Runtime[AgentContext]) -> Upda
 
 
 async def _write_baseline(state: AgentState, context: AgentContext, emit: Emitter) -> Update:
-    """The draft as an exact copy, to ask it the test questions before the change; nothing in direct mode."""
+    """Write the draft as an exact copy, to test it before the change; nothing in direct mode."""
     target = state.target.flow
     if not state.is_staged or state.write.draft_id or target is None:
         return {}
@@ -169,7 +170,7 @@ async def _write_flow(state: AgentState, context: AgentContext, emit: Emitter) -
 async def _create_draft(
     state: AgentState, context: AgentContext, target: TargetFlow, flow_data: str, *, authorised_sha256: str | None
 ) -> Written | Stale:
-    """A draft of the target, unless that has changed since it was read."""
+    """Create a draft of the target, unless the target changed since it was read."""
     stale = await context.publisher.check(target.id, _known(state.write.live_base))
     if stale is not None:
         return stale
@@ -186,7 +187,7 @@ async def _create_draft(
 
 
 async def _promote(state: AgentState, context: AgentContext, emit: Emitter) -> Update:
-    """The bytes that the draft held when it was tested go live; then the draft is removed."""
+    """Publish the bytes that the draft held when it was tested; then remove the draft."""
     flow_data = await context.blobs.get(str(state.write.current_sha))
     if payload_sha256(flow_data) != state.tests.tested_sha and state.write.draft_id:
         # Someone had edited the draft before it was tested.
@@ -212,7 +213,7 @@ async def _promote(state: AgentState, context: AgentContext, emit: Emitter) -> U
 
 
 async def _accept(state: AgentState, context: AgentContext, emit: Emitter) -> Update:
-    """End the trial of a flow that the session made; as an earlier iteration made it, if the person wants that one."""
+    """Accept a flow that the session made, in the version of an earlier iteration if the person chose one."""
     chatflow_id = str(state.write.chatflow_id)
     if (state.answer or {}).get("iteration") not in (None, state.iteration):
         await context.publisher.restore(
@@ -230,7 +231,7 @@ async def _accept(state: AgentState, context: AgentContext, emit: Emitter) -> Up
 
 
 async def _roll_back(state: AgentState, context: AgentContext, emit: Emitter) -> Update:
-    """Undo: a draft or a flow of the session's own is deleted, a flow that was changed gets its text back."""
+    """Undo the session's writes: delete its draft or its own flow, restore the text of a changed flow."""
     chatflow_id, iteration = state.write.chatflow_id, state.iteration
     if state.intent.operation != "update":
         await pattern_reuse.count_failure(state, context)
@@ -273,7 +274,7 @@ async def _remove_draft(state: AgentState, context: AgentContext, emit: Emitter)
     try:
         await context.publisher.delete_created(chatflow_id=draft_id, iteration=state.iteration, role="draft")
     except WriteFailedError as error:
-        # A person removed its tag to keep it: the session's own work is done nevertheless.
+        # A person removed the tag to keep the flow: the session's own work is done nevertheless.
         emit.put(DecisionData(chatflow_id=draft_id), error.message)
     else:
         emit.put(WriteData(chatflow_id=draft_id), text("event.draft_deleted"))
@@ -287,14 +288,14 @@ def _known(base: Base | None) -> Base:
 
 # --- a base that someone else changed --------------------------------------------------------------------------------
 
-#: An earlier compilation is invalid for another base.
+#: Reset of the compilation, which is invalid for another base.
 _UNCHECKED: Final = CheckState(flow_sha=None, validated_sha=None)
 
 
 async def _stopped(
     state: AgentState, context: AgentContext, stale: Stale, emit: Emitter, *, where: Literal["live", "work"]
 ) -> Update:
-    """The person sees what changed in the meantime, and decides."""
+    """Stop for a concurrent change: the person sees it and decides."""
     conflict = stale.conflict
     event = text("event.stale_both" if conflict else "event.stale_nothing")
     emit.put(DecisionData(where=where, chatflow_id=stale.chatflow_id), event)
@@ -317,7 +318,7 @@ async def _stopped(
 
 
 def _onto(state: AgentState, stale: StaleBase) -> WriteState:
-    """What was found becomes the flow to change. A draft stays and is overwritten."""
+    """Rebase on the flow as found. A draft stays and is overwritten."""
     write = WriteState(current_sha=stale.found_sha, stage=next_stage(state.write.stage, StageEvent.BASE_REPLACED))
     if stale.where == "live" or (state.intent.operation == "update" and not state.write.applied_ops):
         write = write.changed_by(WriteState(original_sha=stale.found_sha))
@@ -327,7 +328,7 @@ def _onto(state: AgentState, stale: StaleBase) -> WriteState:
 
 
 def _pending_ops(state: AgentState, stale: StaleBase) -> list[PatchOp]:
-    """The ops that the flow as found lacks: of the live flow all, of the draft those that were about to be written."""
+    """Ops missing in the flow as found: for the live flow all ops, for the draft those not yet written."""
     unwritten = state.patch.ops if state.check.validated_sha is not None else []
     return [*state.write.applied_ops, *unwritten] if stale.where == "live" else unwritten
 
@@ -336,7 +337,7 @@ def _pending_ops(state: AgentState, stale: StaleBase) -> list[PatchOp]:
 
 
 def _why_stop(state: AgentState) -> tuple[Reason, str] | None:
-    """The first reason to ask the person, with its message."""
+    """First reason to ask the person, with its message; None if there is none."""
     if state.budget.question:
         return "budget", state.budget.question.worded("message")
     if state.write.stale:

@@ -1,4 +1,4 @@
-"""Phase E: is the compiled flow right, and may the session go on?"""
+"""Phase E: validate the compiled flow, and decide if the session may go on."""
 
 from collections.abc import Sequence
 
@@ -18,7 +18,7 @@ from flowise_dev_agent.texts import sentences, text
 
 
 async def validate(state: AgentState, runtime: Runtime[AgentContext], *, domains: Domains) -> Update:
-    """Check the exact bytes that would be written; only if they pass is their hash stored as validated."""
+    """Check the exact bytes to be written; only if they pass is their hash stored as validated."""
     if waits_for_budget(state, "compile_patch_ir"):
         return {"check": CheckState(validated_sha=None)}
     context = runtime.context
@@ -44,7 +44,7 @@ async def validate(state: AgentState, runtime: Runtime[AgentContext], *, domains
         if not errors(findings) and state.plan.approved:
             code = WrittenCode(state.plan.current, flow_data, state.patch.ops, state.patch.samples)
             tried = await domains.primary.try_code(context, code)
-            # A sample may be wrong, too: what stays after the op writer has looked at it is for the person.
+            # A sample may be wrong too: after the op writer's retry the person decides.
             findings += [
                 finding.model_copy(update={"severity": "warning"})
                 if finding.code == SAMPLE_FAILS and finding.key in state.check.error_keys
@@ -84,7 +84,7 @@ async def repair_schema(state: AgentState, runtime: Runtime[AgentContext]) -> Up
 
 
 def _why_given_up(state: AgentState, keys: Sequence[str], limits: LimitSettings) -> str | None:
-    """Why the person must be asked instead of the op writer; None while there are tries, or nothing is wrong."""
+    """Reason to ask the person instead of the op writer; None while tries are left or nothing is wrong."""
     check = state.check
     if not keys:
         return None
@@ -98,6 +98,6 @@ def _why_given_up(state: AgentState, keys: Sequence[str], limits: LimitSettings)
 
 
 async def _flow_before(state: AgentState, context: AgentContext) -> str | None:
-    """The flow that a person has. What is wrong with it already is said, and no reason to refuse a change elsewhere."""
+    """Flow before the change. Its existing problems are reported and do not block a change elsewhere."""
     original = state.write.original_sha
     return await context.blobs.get(original) if original else None

@@ -1,4 +1,4 @@
-"""Phase A: what does the person want, and is it clear enough for a plan?"""
+"""Phase A: classify the person's intent, and clarify the requirement."""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ _TITLE_CHARS = 120
 
 @asks_for_budget
 async def classify_intent(state: AgentState, runtime: Runtime[AgentContext]) -> Update:
-    """Intent, title and, when the requirement is ambiguous, the questions to ask."""
+    """Classify the intent and set a title; for an ambiguous requirement, add clarifying questions."""
     emit = Emitter(runtime, "classify_intent")
     request = state.request
     if request.design is not None:
@@ -65,7 +65,7 @@ async def classify_intent(state: AgentState, runtime: Runtime[AgentContext]) -> 
 
 
 def of_form(form: DesignForm, language: str = "en") -> Update:
-    """A form leaves nothing to ask."""
+    """Update for a filled-in form, which needs no clarification."""
     parts = form.quotes or split(form.as_text())
     intent = Intent(operation="create", ambiguity=0, title=form.name, parts=parts, language=language)
     return {
@@ -76,7 +76,7 @@ def of_form(form: DesignForm, language: str = "en") -> Update:
 
 
 def _by_name(state: AgentState) -> Update:
-    """A plain copy, or another name for a flow: nothing is read."""
+    """Update for a plain copy or a rename; the requirement is not read."""
     operation = "copy" if state.request.operation == "copy" else "update"
     said = state.request.requirement
     intent = Intent(operation=operation, ambiguity=0, title=said[:_TITLE_CHARS], parts=[said])
@@ -88,7 +88,7 @@ def _by_name(state: AgentState) -> Update:
 
 
 async def hydrate_context(state: AgentState, runtime: Runtime[AgentContext]) -> Update:
-    """Ask the open questions; without any, record which node types this session builds for."""
+    """Ask the open questions; without any, record the node types that this session builds for."""
     intent = state.intent
     if intent.questions:
         answer: dict[str, Any] = interrupt(_clarification(intent).as_value())

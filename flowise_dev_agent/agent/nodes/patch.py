@@ -49,7 +49,7 @@ from flowise_dev_agent.texts import text
 
 #: Similarity (difflib ratio) from which an unknown node type counts as a known one misspelt.
 MISSPELT = 0.85
-#: Amendments that the approval covers, in one go.
+#: Most consecutive amendments that the approval covers.
 _MAX_AMENDMENTS = 2
 
 
@@ -126,7 +126,7 @@ async def compile_patch_ir(
     reasons: list[str] = []
     shares: dict[str, list[PatchOp]] = {}
     for domain in domains.besides(plan):
-        # Without a model: what these bring was settled in the plan.
+        # No model: the plan already contains the contributions of these domains.
         given = (await domain.compile_ops(context, request)).value
         if isinstance(given, OpsAnswer) and given.ops:
             shares[domain.name] = given.ops
@@ -138,7 +138,7 @@ async def compile_patch_ir(
         except (PatchError, ModelOutputError) as error:
             problems += findings_of(error)
             if isinstance(error, ModelOutputError):
-                # Nothing new is known about the ops of the last readable round.
+                # There are no new findings on the ops of the last readable round.
                 problems += [one for one in request.findings if one.code != UNUSABLE]
                 ops += request.previous_ops if request.findings else ()
             usage = usage.spent_on(error)
@@ -153,7 +153,7 @@ async def compile_patch_ir(
         plan = _amended(plan, answer, state, request.nodes)
         if takes_back or _needs_approval(plan, state):
             return {**await _back_to_the_person(plan, answer.reason, state, context), "usage": usage}
-        # What was wrong with ops for the plan as it was says nothing about this one.
+        # Findings on ops of the old plan do not apply to the amended one.
         request = replace(request, plan=plan, findings=(), previous_ops=())
     if shares and isinstance(answer, NothingToChange):
         answer = OpsAnswer()
@@ -187,7 +187,7 @@ async def compile_patch_ir(
 
 
 def _amended(plan: PlanContract, answer: AmendAnswer, state: AgentState, nodes: NodeStore) -> PlanContract:
-    """The plan with the amendment, and with the capability that follows."""
+    """Plan with the amendment and the resulting capability."""
     new = [schema for node in answer.nodes if not node.existing and (schema := nodes.get(node.node_name))]
     wider = amended(plan, answer, required_types(new, {}), nodes.schemas)
     made = capability_of(wider, [state.full_requirement, *state.intent.later], nodes.schemas)
@@ -200,7 +200,9 @@ def _needs_approval(plan: PlanContract, state: AgentState) -> bool:
 
 
 async def _back_to_the_person(plan: PlanContract, reason: str, state: AgentState, context: AgentContext) -> Update:
-    """The amended plan is shown before anything is written; `define_patch_scope` asks for credentials that are new."""
+    """Return the amended plan to the person before anything is written; `define_patch_scope` then asks for new
+    credentials.
+    """
     available = await available_credentials(context)
     return {
         "plan": PlanState(contract=plan, approved=False, amended=reason),
@@ -211,7 +213,7 @@ async def _back_to_the_person(plan: PlanContract, reason: str, state: AgentState
 
 
 async def compile_flow_data(state: AgentState, runtime: Runtime[AgentContext]) -> Update:
-    """Compile the ops onto the base; findings of the op writer pass through to `validate`."""
+    """Compile the ops onto the base; findings on the ops are passed to `validate`."""
     if state.check.findings or waits_for_budget(state, "compile_patch_ir"):
         return {"check": CheckState(flow_sha=None, unknown_types=[])}
     context, ops = runtime.context, state.patch.ops
@@ -262,24 +264,24 @@ async def compile_flow_data(state: AgentState, runtime: Runtime[AgentContext]) -
 
 
 async def flow_so_far(state: AgentState, context: AgentContext) -> GraphIR:
-    """The flow as it was last read or written; an empty one before."""
+    """Flow as last read or written; empty before that."""
     sha256 = state.write.current_sha
     return GraphIR.from_flow_data(await context.blobs.get(sha256)) if sha256 else GraphIR.empty()
 
 
 async def base_graph(state: AgentState, context: AgentContext) -> GraphIR:
-    """The flow that the ops apply to: the flow so far, else what was taken over from a pattern."""
+    """Flow that the ops apply to: the flow so far, else the nodes taken from a pattern."""
     seed = state.pattern.flow_sha if state.pattern.ops and state.write.current_sha is None else None
     return GraphIR.from_flow_data(await context.blobs.get(seed)) if seed else await flow_so_far(state, context)
 
 
 def seeded_ids(state: AgentState) -> list[str]:
-    """The nodes of the base that come from a pattern, which has no credentials."""
+    """Ids of the base's nodes that come from a pattern, which has no credentials."""
     return [op.node_id for op in state.pattern.ops if isinstance(op, AddNode)] if not state.write.current_sha else []
 
 
 def _unknown_types(findings: Sequence[Finding], ops: Sequence[PatchOp], schemas: Mapping[str, NodeSchema]) -> list[str]:
-    """Node types worth asking the server for: unknown here, and not just a known one misspelt."""
+    """Node types to ask the server for: unknown here, and not a misspelling of a known one."""
     named = [ops[item.op_index] for item in findings if item.code == "UNKNOWN_NODE_NAME" and item.op_index is not None]
     names = dict.fromkeys(op.node_name for op in named if isinstance(op, AddNode))
     return [name for name in names if not get_close_matches(name, schemas, n=1, cutoff=MISSPELT)]

@@ -38,7 +38,7 @@ from flowise_dev_agent.schemas.event_data import ArtifactData
 async def plan_v2(
     state: AgentState, runtime: Runtime[AgentContext], *, domains: Domains, tools: SessionToolbox
 ) -> Update:
-    """Plan, and find out which credentials the plan needs and the instance lacks (asked for by `credential_check`)."""
+    """Make the plan, and find the credentials that it needs and the instance lacks (see `credential_check`)."""
     emit, context = Emitter(runtime, "plan_v2"), runtime.context
     match = await pattern_reuse.find_pattern(state, context, emit)
     pattern = pattern_reuse.shown_pattern(match, await pattern_reuse.compile_pattern(match, context))
@@ -64,7 +64,7 @@ async def plan_v2(
         emit.put(ArtifactData(), plan.answer)
         return {"plan": PlanState(contract=plan), "outcome": "answered", "usage": usage}
     if plan.declined and request.feedback is None and request.verdict and not request.verdict.done:
-        # Without a known remedy the result is kept: the person sees it as it is.
+        # Without a known remedy the result stays as it is, and the person sees it.
         notes_of_plan = [*state.plan.notes, kept(plan.declined)]
         return {"review": ReviewState(next_step="ask"), "plan": PlanState(notes=notes_of_plan), "usage": usage}
     update: Update = {
@@ -87,7 +87,7 @@ async def plan_v2(
 
 
 def _of_new_plan(state: AgentState) -> Update:
-    """Reset what followed from the plan before."""
+    """Reset the state that followed from the previous plan."""
     is_compared = state.intent.operation == "update" and state.tests.baseline is None
     event = StageEvent.PLANNED_WITHOUT_BASELINE if is_compared else StageEvent.PLANNED
     return {
@@ -105,13 +105,13 @@ async def _matched_credentials(
     required, chosen = plan.credential_requirements, state.credentials.chosen
     credentials = match_credentials(required, known, chosen)
     if credentials.missing:
-        # It may have been created since the credentials were last read: look before asking.
+        # The credential may have been created since the last read: read again before asking.
         credentials = match_credentials(required, await available_credentials(context, refresh=True), chosen)
     return credentials
 
 
 class _Lookups:
-    """What the passes ask the server, through the domain that owns the flow."""
+    """Server look-ups of the planning passes, through the domain that owns the flow."""
 
     def __init__(self, domains: Domains, context: AgentContext) -> None:
         self._flows, self._context = domains.primary, context
@@ -127,7 +127,7 @@ class _Lookups:
 
 
 def _is_approved(state: AgentState, previous: PlanContract | None, plan: PlanContract) -> bool:
-    """An approval covers every later plan of the same operation that stays within what was agreed to."""
+    """True if an earlier approval covers the plan: same operation, nothing beyond the agreed capability."""
     agreed = state.plan.agreed
     if not state.plan.approved or agreed is None or previous is None or plan.declined or plan.capability is None:
         return False

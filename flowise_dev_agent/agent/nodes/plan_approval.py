@@ -74,7 +74,7 @@ async def hitl_plan_v2(state: AgentState, runtime: Runtime[AgentContext]) -> Upd
 
 
 def _about_starter(state: AgentState, starter: ChosenStarter) -> str:
-    """The fixed message of a flow that was matched and not read."""
+    """Fixed message for a starter that was matched without reading the flow."""
     failed = any(one.phase == "plan" for one in state.usage.degraded)
     return sentences(
         text("interrupt.model_failed" if failed else "interrupt.no_model"),
@@ -131,7 +131,7 @@ def _plan_approval(state: AgentState, base: GraphIR) -> PlanApprovalInterrupt:
 
 
 def _declined(state: AgentState, plan: PlanContract, why: str) -> PlanApprovalInterrupt:
-    """Ask for an answer, another requirement, or what the form of a starter lacks."""
+    """Interrupt that asks for an answer, another requirement, or the values that the form of a starter lacks."""
     starter, language = state.plan.starter, state.intent.current.language
     reason: ApprovalReason
     if starter:
@@ -155,7 +155,7 @@ def _declined(state: AgentState, plan: PlanContract, why: str) -> PlanApprovalIn
 
 
 def _reason(state: AgentState, plan: PlanContract, *, widened: bool) -> tuple[ApprovalReason, Sequence[str]]:
-    """The reason for the question, and the sentences that give it."""
+    """Reason for the approval question, and the sentences that explain it."""
     verdict, starter, target = state.review.verdict, state.plan.starter, state.target.flow
     if widened:
         return "plan_widened", [text("interrupt.plan_widened"), state.plan.amended or ""]
@@ -175,5 +175,5 @@ def _reason(state: AgentState, plan: PlanContract, *, widened: bool) -> tuple[Ap
 
 
 def _form(state: AgentState) -> DesignForm | None:
-    """The form that the plan was made of."""
+    """Form that the plan was made from, if any."""
     return state.plan.starter.form if state.plan.starter else state.request.design

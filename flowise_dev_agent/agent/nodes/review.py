@@ -1,4 +1,4 @@
-"""Phase F, second half: ask the written flow, judge the answers, let the person decide."""
+"""Phase F, second half: test the written flow, judge the answers, let the person decide."""
 
 import asyncio
 import json
@@ -62,7 +62,7 @@ _RESULTS: Final = TypeAdapter(list[Trial])
 
 
 async def test_v2(state: AgentState, runtime: Runtime[AgentContext], *, domains: Domains) -> Update:
-    """Hold every conversation `trials` times, each in a session of its own; before a change once, as the flow still is.
+    """Run every test conversation `trials` times, each in its own session; before a change, once on the unchanged flow.
 
     Wherever the flow waits for a person it is decided both ways.
     """
@@ -71,7 +71,7 @@ async def test_v2(state: AgentState, runtime: Runtime[AgentContext], *, domains:
     before = state.write.stage is Stage.BASELINE
     chatflow_id = str(state.write.draft_id or state.write.chatflow_id)
     if state.write.draft_id:
-        # What is tested of a draft goes live: it is looked at right before.
+        # The tested bytes of a draft go live, so they are read right before the tests.
         flow_data = (await domains.primary.read_flow(context, chatflow_id)).flow_data
     else:
         flow_data = (await context.publisher.current(chatflow_id)).flow_data
@@ -93,7 +93,7 @@ async def test_v2(state: AgentState, runtime: Runtime[AgentContext], *, domains:
             )
             run = await domains.primary.run_trial(context, conversation)
         if state.intent.operation == "update" and not state.write.draft_id:
-            # A key that may not do so leaves it in the chat history of the flow in use.
+            # Best effort: without the permission the conversation stays in the live flow's chat history.
             with suppress(FlowiseError):
                 await domains.primary.forget(context, chatflow_id, session)
         trial, pii_fields = kept_to(run.trial, run.trace, state.plan.current.mappings), state.plan.current.pii_fields
@@ -119,7 +119,7 @@ async def test_v2(state: AgentState, runtime: Runtime[AgentContext], *, domains:
         return domains.primary.more_tests(suite, flow_data, ran)
 
     runs = await hold_all(suite.cases, hold, trials=suite.trials, more=None if before else more)
-    # What a flow says may hold its secrets: neither judges nor people need them.
+    # Answers may hold secrets of the flow, which neither judges nor people need.
     results = [Trial(**redacted(run.trial.model_dump())) for run in runs]
     shown = [result.shortened(ANSWER_LIMIT) for result in results]
     if before:
@@ -138,7 +138,7 @@ test_v2.__test__ = False  # type: ignore[attr-defined]  # a node, not a pytest f
 async def evaluate(
     state: AgentState, runtime: Runtime[AgentContext], *, domains: Domains, tools: SessionToolbox
 ) -> Update:
-    """Code decides what failed, the reasoner judges content; then iterate or show the person."""
+    """Evaluate the tests: code decides failures, the reasoner judges content; then iterate or ask the person."""
     emit = Emitter(runtime, "evaluate")
     context = runtime.context
     results = _RESULTS.validate_json(await context.blobs.get(str(state.tests.answers_sha)))
@@ -172,7 +172,7 @@ async def evaluate(
 
 
 def _with_this(state: AgentState, verdict: Verdict) -> list[KeptIteration]:
-    """The iterations with the one that was just tested, in place of an earlier result of the same."""
+    """Tested iterations including the current one, which replaces its earlier result."""
     this = KeptIteration(
         iteration=state.iteration,
         headline=verdict.headline or "not_tested",
@@ -185,15 +185,15 @@ def _with_this(state: AgentState, verdict: Verdict) -> list[KeptIteration]:
 
 
 def tested_plan(state: AgentState) -> PlanContract:
-    """The plan with the questions that the person asks instead of its own, if any."""
+    """Plan with the person's own test questions, if any, instead of its tests."""
     questions = state.tests.questions
     return state.plan.current.with_questions(questions) if questions else state.plan.current
 
 
 def next_step(state: AgentState, verdict: Verdict, limits: LimitSettings) -> tuple[Literal["iterate", "review"], int]:
-    """What comes next, and the iteration that follows. Only flow bugs iterate, only within the ceilings, not of what
-    the person changed by hand, not for the very verdict that the last iteration could not mend, and not for what failed
-    before the change just as well."""
+    """Next step and its iteration. Iterate only for flow bugs, within the limits, and not if the person edited by hand,
+    the last iteration got the same verdict, or the same tests failed before the change.
+    """
     iteration, previous = state.iteration, state.review.verdict
     if state.patch.own or failed_alike(state.tests.baseline or [], state.tests.results):
         return "review", iteration
@@ -247,7 +247,7 @@ async def hitl_review_v2(state: AgentState, runtime: Runtime[AgentContext]) -> U
 
 
 def _accepted(state: AgentState, answer: Mapping[str, Any], stage: Stage) -> Update:
-    """What is accepted: the newest iteration, or the earlier one that the answer names."""
+    """Update for an accepted result: the newest iteration, or an earlier one that the answer names."""
     wanted = next((one for one in state.review.iterations if one.iteration == answer.get("iteration")), None)
     if wanted is None:
         return {"write": WriteState(stage=stage)}
@@ -258,13 +258,13 @@ def _accepted(state: AgentState, answer: Mapping[str, Any], stage: Stage) -> Upd
 
 
 def _is_unwritten(state: AgentState) -> bool:
-    """There was nothing to change: the flow is what it was before the session."""
+    """True if there was nothing to change: the flow is unchanged since before the session."""
     write = state.write
     return state.patch.nothing_to_change is not None and not write.draft_id and write.current_sha == write.original_sha
 
 
 async def _difference(state: AgentState, context: AgentContext) -> Difference | None:
-    """What the session changed in the flow that it was given, all iterations together."""
+    """Difference between the original flow and the current one, over all iterations."""
     if state.write.original_sha is None:
         return state.check.change
     before, after = [
@@ -328,7 +328,7 @@ def _result_review(state: AgentState, context: AgentContext, difference: Differe
 
 
 def _acceptable(state: AgentState) -> list[TestedIteration]:
-    """The iterations to choose from; none where a flow in use was changed directly, since `accept` writes nothing."""
+    """Iterations to choose from; empty if a live flow was changed directly, since `accept` then writes nothing."""
     if state.intent.operation == "update" and not state.is_staged:
         return []
     views = [
@@ -341,7 +341,7 @@ def _acceptable(state: AgentState) -> list[TestedIteration]:
 def _outcome(
     verdict: Verdict | None, results: Sequence[Trial]
 ) -> tuple[Literal["tests_passed", "tests_failed", "not_tested", "nothing_to_change"], list[str]]:
-    """The reason of the review, and what the tests came to in words."""
+    """Reason of the review, and sentences on the test results."""
     if verdict is None:
         return "tests_failed", [text("interrupt.needs_a_look")]
     if verdict.headline == "not_tested":
@@ -369,7 +369,9 @@ def _options(state: AgentState) -> list[Option]:
 
 
 def regressions(before: Sequence[Trial], after: Sequence[Trial]) -> list[Regression]:
-    """Of questions that were asked both times; of several trials after the change the first bad one counts."""
+    """Compare answers before and after the change, per question asked both times; the first bad trial after the change
+    counts.
+    """
     found: list[Regression] = []
     for was in before:
         trials = [trial for trial in after if trial.question == was.question]
@@ -379,7 +381,7 @@ def regressions(before: Sequence[Trial], after: Sequence[Trial]) -> list[Regress
 
 
 def failed_alike(before: Sequence[Trial], after: Sequence[Trial]) -> bool:
-    """Whether every trial that fails now failed before the change too, and for the same cause: not the change's doing.
+    """True if every failing trial also failed before the change for the same cause.
 
     False when nothing fails, or when there is nothing to compare with.
     """
@@ -402,7 +404,7 @@ def _differences(was: Trial, now: Trial) -> list[Regression]:
 
 
 def _status(trial: Trial) -> str:
-    """Works, or why not: the beginning of the error, which names the cause. Models are quoted after it."""
+    """Status of a trial: works, or the beginning of its error, which names the cause."""
     return "works" if trial.passed else f"{trial.category}: {shorten(trial.error, 200)}"
 
 

@@ -1,4 +1,4 @@
-"""Phases B and C: which existing flow is meant, and what is in it."""
+"""Phases B and C: find the existing flow, and read it."""
 
 from typing import Any
 
@@ -30,7 +30,9 @@ from flowise_dev_agent.texts import sentences, text
 
 
 async def resolve_target(state: AgentState, runtime: Runtime[AgentContext], *, domains: Domains) -> Update:
-    """Flows that the person may mean, best match first; a list that cannot be read ends the run with its error."""
+    """Find the flows that the person may mean, best match first; if the list cannot be read, the run ends with the
+    error.
+    """
     request, classified = state.request, state.intent.classified
     hint = classified and classified.target_hint
     said = [request.requirement, *(answer for _, answer in state.intent.clarifications)]
@@ -47,7 +49,7 @@ async def resolve_target(state: AgentState, runtime: Runtime[AgentContext], *, d
 
 
 async def hitl_select_target(state: AgentState, runtime: Runtime[AgentContext]) -> Update:
-    """Have the person choose among the flows found."""
+    """Let the person choose among the flows found."""
     answer: dict[str, Any] = interrupt(_select_target(state).as_value())
     match answer["action"]:
         case "cancel":
@@ -68,7 +70,7 @@ async def hitl_select_target(state: AgentState, runtime: Runtime[AgentContext]) 
 
 
 async def load_current_flow(state: AgentState, runtime: Runtime[AgentContext], *, domains: Domains) -> Update:
-    """Read the target; the flow becomes a blob, the state keeps its hash and the base for the stale check."""
+    """Read the target: store the flow as a blob, its hash and base (for the stale check) in the state."""
     target = state.target.chatflow_id
     if not target:
         raise InvalidInputError(text("error.no_target_flow_was_chosen"), hint=text("error.name_chatflow_change"))
@@ -102,7 +104,7 @@ async def load_current_flow(state: AgentState, runtime: Runtime[AgentContext], *
 
 
 async def summarize_current_flow(state: AgentState, runtime: Runtime[AgentContext]) -> Update:
-    """Report what the flow consists of. Its summary for a prompt is made with that prompt, for its own focus."""
+    """Report the contents of the flow. Its summary for a prompt is made with that prompt."""
     context = runtime.context
     graph = GraphIR.from_flow_data(await context.blobs.get(str(state.write.current_sha)))
     nodes, edges = len(graph.nodes), len(graph.edges)
@@ -123,7 +125,7 @@ def _write_mode(state: AgentState, graph: GraphIR) -> tuple[WriteMode, list[str]
 
 
 def _limits(state: AgentState, flow: Chatflow, graph: GraphIR) -> list[str]:
-    """What limits the tests of this flow, or its copy."""
+    """Notes on limits of testing or copying this flow."""
     notes: list[str] = []
     if flow.apikeyid and state.intent.operation == "update":
         notes.append(text("note.protected_flow", flow=flow.name))
