@@ -44,13 +44,19 @@ Report = Annotated[CallToolResult, SessionReport]
 
 async def start_session(
     ctx: ToolContext,
-    requirement: Annotated[LongText, Field(description="What to build or change, in plain words.")],
+    requirement: Annotated[
+        LongText | None, Field(description="What to build or change, in plain words; left out with new_name.")
+    ] = None,
     operation: Annotated[
         Literal["auto", "create", "update", "copy"],
         Field(description="auto reads it from the requirement; update and copy need an existing chatflow."),
     ] = "auto",
     target: Annotated[
         Line | None, Field(description="Id or exact name of the chatflow to update or copy (see list_chatflows).")
+    ] = None,
+    new_name: Annotated[
+        SessionName | None,
+        Field(description="Instead of requirement: the name of a plain copy of target, or its new name (update)."),
     ] = None,
     instance: Annotated[Line | None, Field(description="Flowise instance; the default one when left out.")] = None,
     session_name: Annotated[SessionName | None, Field(description="A title; made from the requirement.")] = None,
@@ -76,7 +82,7 @@ async def start_session(
     ] = None,
     wait_secs: WaitSecs = 30,
 ) -> Report:
-    """Start building a new Flowise chatflow, or changing an existing one, from a requirement in plain words.
+    """Start building a new Flowise chatflow, or changing, copying or renaming an existing one.
 
     The service plans first and asks; nothing is written to Flowise before a person has approved the plan. The answer is
     the session with its open question: show it (the plan, above all) to the person, then use answer_question. If the
@@ -86,6 +92,7 @@ async def start_session(
         "requirement": requirement,
         "operation": operation,
         "target": target,
+        "new_name": new_name,
         "flowise_instance_id": instance,
         "session_name": session_name,
         "write_mode": write_mode,
@@ -96,7 +103,10 @@ async def start_session(
         "attachments": attachments,
         "budget": None if budget_usd is None else {"usd": budget_usd},
     }
-    request = StartSession(**{name: value for name, value in given.items() if value is not None})
+    try:
+        request = StartSession(**{name: value for name, value in given.items() if value is not None})
+    except ValidationError as error:
+        raise InvalidInputError(f"The session cannot be started: {error.errors()[0]['msg']}.") from None
     return await _wait_and_report(ctx, await client_of(ctx).start(request, idempotency_key=idempotency_key), wait_secs)
 
 

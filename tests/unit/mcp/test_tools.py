@@ -252,7 +252,6 @@ async def test_p62_what_nobody_foresaw_tells_nothing(engine: EngineDouble, caplo
 @pytest.mark.parametrize(
     ("tool", "arguments", "part"),
     [
-        ("start_session", {}, "requirement"),
         ("start_session", {"requirement": "  "}, "blank"),
         ("start_session", {"requirement": "a\x00s3cret"}, "NUL"),
         ("start_session", {"requirement": "s3cret" * 10_000}, "32000"),
@@ -272,6 +271,26 @@ async def test_p64_p68_wrong_arguments_are_refused_and_not_repeated(
     assert part in problem_of(result)["detail"]
     assert "s3cret" not in result.model_dump_json()
     assert names_of(engine) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "part"), [({}, "requirement"), ({"new_name": "Second", "operation": "copy"}, "target")]
+)
+async def test_a_start_with_nothing_to_do_is_refused(
+    engine: EngineDouble, arguments: dict[str, Any], part: str
+) -> None:
+    async with client_of(server_of(engine)) as client:
+        result = await client.call_tool("start_session", arguments)
+    assert problem_of(result)["code"] == "invalid_input"
+    assert part in problem_of(result)["detail"]
+    assert names_of(engine) == []
+
+
+async def test_a_plain_copy_needs_no_requirement(engine: EngineDouble) -> None:
+    asked = {"new_name": "Second", "operation": "copy", "target": "Desk", "wait_secs": 0}
+    async with client_of(server_of(engine)) as client:
+        assert not (await client.call_tool("start_session", asked)).is_error
+    assert names_of(engine) == ["start"]
 
 
 async def test_an_unknown_tool_is_an_error(engine: EngineDouble) -> None:
