@@ -19,7 +19,7 @@ OURS, THEIRS = (Caller(name, ALL_SCOPES, owner=name) for name in ("sales", "lega
 
 def costs(database: Database, dsn: str) -> ExpectedCosts:
     agent = replace(
-        runtime_world.make_agent(World(dsn)), planned_with=lambda model: None if model == "rules" else model or "gpt"
+        runtime_world.make_agent(World(dsn)), planned_with=lambda model: None if model == "none" else model or "gpt"
     )
     return ExpectedCosts(database, agent)
 
@@ -50,7 +50,7 @@ async def test_the_average_of_the_same_kind_model_and_owner_is_expected(database
         assert (made.sessions, made.usd, made.seconds) == (2, pytest.approx(0.03), pytest.approx(40))
         assert (await expected.of(None, None)).sessions == 3
         assert (await expected.of("copy", None)) == ExpectedCost(free=False, sessions=0)
-        assert (await expected.of(None, "rules")) == ExpectedCost(free=True, sessions=0)
+        assert (await expected.of(None, "none")) == ExpectedCost(free=True, sessions=0)
         # A model without a known price has a time only.
         await record(database, "sales", 0, 40, planned_with="own", totals={"unpriced_calls": 3})
         assert (await expected.of(None, "own")).usd is None

@@ -44,7 +44,7 @@ async def test_health_tells_what_the_service_runs_on(http: httpx2.AsyncClient) -
     response = await http.get("/health")
     body = response.json()
     assert response.status_code == 200
-    assert body["reasoning"] == {"engine": "deterministic", "model": "rules", "error": None}
+    assert body["reasoning"] == {"engine": "deterministic", "model": "none", "error": None}
     assert body["database"]["state"] == "ok"
     assert (body["model_stand_in"], body["drift_policy"]) == (False, "warn")
     assert body["flowise"]["dev"]["state"] == "unavailable"

@@ -503,7 +503,7 @@ async def test_verdict_that_is_not_done_must_say_why() -> None:
 @pytest.mark.parametrize(
     ("settings", "session", "expected"),
     [
-        ({}, None, "rules"),
+        ({}, None, "none"),
         ({"REASONING_MODEL": "general"}, None, "general"),
         ({"REASONING_MODEL": "general"}, "mine", "mine"),
         ({"REASONING_MODEL": "general", "REASONING_MODEL_CLASSIFY": "small"}, "mine", "small"),

@@ -19,12 +19,12 @@ def _clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: object) -> Non
 @pytest.mark.parametrize(
     ("environment", "engine", "model"),
     [
-        ({}, "deterministic", "rules"),
+        ({}, "deterministic", "none"),
         ({"ANTHROPIC_API_KEY": "a"}, "claude", "claude-sonnet-4-6"),
         ({"OPENAI_API_KEY": "o"}, "openai", "gpt-4.1"),
         ({"OPENAI_BASE_URL": "http://localhost:11434/v1"}, "openai", "gpt-4.1"),
         ({"ANTHROPIC_API_KEY": "a", "OPENAI_API_KEY": "o"}, "claude", "claude-sonnet-4-6"),
-        ({"ANTHROPIC_API_KEY": "a", "REASONING_ENGINE": "deterministic"}, "deterministic", "rules"),
+        ({"ANTHROPIC_API_KEY": "a", "REASONING_ENGINE": "deterministic"}, "deterministic", "none"),
     ],
 )
 def test_the_engine_follows_from_the_keys_unless_named(
