@@ -13,12 +13,8 @@ from flowise_dev_agent.reasoning import contracts
 from flowise_dev_agent.reasoning.reasoner import Reasoner
 from flowise_dev_agent.schemas.designs import ChosenStarter, DesignForm
 from flowise_dev_agent.schemas.plan import OpsAnswer, PatchAnswer
+from flowise_dev_agent.texts import say
 
-#: What is said to words that would have to be read.
-WORDS_NEED_A_MODEL: Final = (
-    "Words are read by a model, and none is connected. Without one: change the flow by hand on its page, describe a "
-    "new one with the form, copy it or rename it. To use words, connect a model in the settings."
-)
 _ERROR_ANSWER: Final = re.compile(
     r"^\s*(error: |error \d|[45]\d\d\b[\s:]|missing credentials|cannot read propert|access to this host is denied|"
     r"internal server error|not found\s*$)",
@@ -47,7 +43,7 @@ class DeterministicReasoner(Reasoner):
             return _started(request)
         goal, name = short(request.feedback or request.requirement), request.target or request.intent.title
         declined = contracts.PlanContract(
-            goal=goal, operation=request.intent.operation, flow_name=name, declined=WORDS_NEED_A_MODEL
+            goal=goal, operation=request.intent.operation, flow_name=name, declined=say("interrupt.words_need_model")
         )
         return _reasoned(declined)
 

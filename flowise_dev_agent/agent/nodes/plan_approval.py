@@ -1,7 +1,7 @@
 """Phase D, first half: the approval of the plan."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from langgraph.runtime import Runtime
 from langgraph.types import interrupt
@@ -28,6 +28,8 @@ from flowise_dev_agent.schemas.designs import ChosenStarter, DesignForm
 from flowise_dev_agent.schemas.interrupts import ApprovalReason, PatternUse, PlanApprovalData, PlanApprovalInterrupt
 from flowise_dev_agent.schemas.plan_text import plan_markdown
 from flowise_dev_agent.texts import sentences, text
+
+_NO_MODEL: Final = text("interrupt.words_need_model")
 
 
 async def hitl_plan_v2(state: AgentState, runtime: Runtime[AgentContext]) -> Update:
@@ -86,6 +88,11 @@ def _about_starter(state: AgentState, starter: ChosenStarter) -> str:
     )
 
 
+def _still_needed(needs: Sequence[str]) -> list[str]:
+    """A sentence for each kind of part that a form lacks; `data.starter.needs` has their paths."""
+    return [text(f"interrupt.needs_{kind}") for kind in dict.fromkeys(one.rpartition(".")[2] for one in needs)]
+
+
 def _about_parts(plan: PlanContract) -> list[str]:
     count = len(plan.not_done)
     return [text("interrupt.parts_not_done", number=count, total=len(plan.parts))] if count else []
@@ -135,11 +142,13 @@ def _declined(state: AgentState, plan: PlanContract, why: str) -> PlanApprovalIn
     starter, language = state.plan.starter, state.intent.current.language
     reason: ApprovalReason
     if starter:
-        reason, message, change = "starter", sentences(_about_starter(state, starter), why), "complete_form"
+        missing = _still_needed(starter.needs) or [why]
+        reason, message, change = "starter", sentences(_about_starter(state, starter), *missing), "complete_form"
     elif plan.asks:
         reason, message, change = "question", why, "answer_plan"
     else:
-        reason, message, change = "declined", why, "request_other"
+        # A kept plan has its words alone.
+        reason, message, change = "declined", _NO_MODEL if why == _NO_MODEL else why, "request_other"
     return PlanApprovalInterrupt(
         reason=reason,
         message=message,
@@ -150,6 +159,7 @@ def _declined(state: AgentState, plan: PlanContract, why: str) -> PlanApprovalIn
             language=language,
             starter=starter,
             form=_form(state),
+            target=state.target.flow,
         ),
     )
 

@@ -33,7 +33,9 @@ export function Notes({ instances }: { instances: string[] }) {
     <section className="card stack tight" aria-labelledby="notes-title">
       <h2 id="notes-title">{t("Notes")}</h2>
       <p className="quiet">
-        {t("What holds for all your chatbots. A model that plans reads it with each wish.")}
+        {t(
+          "What holds for all your chatbots. A model that plans reads it with each requirement; without a model it is not read.",
+        )}
       </p>
       {mayWrite && <NewNote instances={instances} />}
       <ErrorNote error={notes.error} />

@@ -14,6 +14,7 @@ import { HighlightContext, useHighlight } from "./highlight";
 import { inWords } from "./layout";
 import { unmarked } from "./merge";
 import { NodeDetails } from "./NodeDetails";
+import { PlainOperation } from "./PlainOperation";
 import { TryOut } from "./TryOut";
 import { TRY_FIELD } from "./tries";
 import "../session/session.css";
@@ -70,6 +71,8 @@ export function FlowPage({ params }: { params: Record<string, string> }) {
             </button>
             {/* Part of the bar where there is room for it. */}
             <div id="flow-menu" className="menu" popover="auto">
+              <PlainOperation operation="update" flow={flow} instance={flow.instance} className="button plain" />
+              <PlainOperation operation="copy" flow={flow} instance={flow.instance} className="button plain" />
               <span className="room" />
               <Link href={`/history/${id}`} className="button plain">
                 {t("History")}

@@ -56,6 +56,8 @@ export function QuestionCard({ session, question, onMine }: Props) {
   const mayDecide = !person || !DECISIONS.includes(question.type) || person.scopes.includes("approve");
   const told = question.type === "result_review" && Boolean(question.data.verdict?.headline);
 
+  const needsModel = question.texts?.message?.code === "interrupt.words_need_model";
+
   // The answered form is gone and took the focus with it, or left it on what happens meanwhile; move the focus here.
   useEffect(() => {
     if (focusIsFree() || document.activeElement?.closest(".now")) heading.current?.focus({ preventScroll: true });
@@ -82,7 +84,7 @@ export function QuestionCard({ session, question, onMine }: Props) {
     <section className="question" aria-labelledby="question-title">
       <div className="question-head">
         <h2 id="question-title" ref={heading} tabIndex={-1}>
-          {t(questionTitle(question.type, question.reason))}
+          {needsModel ? t("This needs a model") : t(questionTitle(question.type, question.reason, question.options))}
         </h2>
         {!told && <p>{worded(question, "message")}</p>}
         {!mayDecide && (

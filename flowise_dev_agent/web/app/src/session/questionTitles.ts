@@ -1,4 +1,4 @@
-import type { Interrupt } from "../api/types";
+import type { Interrupt, Option } from "../api/types";
 
 const TITLES: Record<Interrupt["type"], string> = {
   clarification: "A few questions first",
@@ -17,5 +17,8 @@ const BY_REASON: Record<string, string> = {
   repeated_finding: "The change is not valid",
 } satisfies Partial<Record<Interrupt["reason"], string>>;
 
-/** What a question is called. */
-export const questionTitle = (type: Interrupt["type"], reason: string): string => BY_REASON[reason] ?? TITLES[type];
+/** What a question is called; the plan of a form that lacks something cannot be approved. */
+export const questionTitle = (type: Interrupt["type"], reason: string, options?: Pick<Option, "value">[]): string =>
+  reason === "starter" && options?.every((one) => one.value !== "approve")
+    ? "Complete the form"
+    : (BY_REASON[reason] ?? TITLES[type]);

@@ -280,7 +280,7 @@ function HealthLine({ health, error }: { health: HealthView | undefined; error: 
     <small>
       {health.reasoning.engine === "deterministic" ? (
         <>
-          {t("Works without a model")} · <Link href="/instances">{t("Connect a model")}</Link>
+          {t("Without a model a sentence chooses a starter")} · <Link href="/instances">{t("Connect a model")}</Link>
         </>
       ) : (
         t("Plans with {{model}}", { model: health.reasoning.model ?? "" })

@@ -44,7 +44,7 @@ const OPENAI = "An OpenAI credential in Flowise";
 export const EXAMPLES: Example[] = [
   {
     title: "Support chatbot",
-    requirement: "Build a customer support chatbot with GPT-4o that remembers the conversation.",
+    requirement: "Build a customer support chatbot that remembers the conversation.",
     needs: OPENAI,
     nodes: ["Chat Models", "Memory", "Chains"],
   },
@@ -64,20 +64,19 @@ export const EXAMPLES: Example[] = [
   {
     title: "Answers from a text",
     requirement:
-      "Build a chatbot with GPT-4o that answers questions about our opening hours from this text: We are open from Monday to Friday, 9 am to 5 pm.",
+      "Build a chatbot that answers questions about our opening hours from this text: We are open from Monday to Friday, 9 am to 5 pm.",
     needs: OPENAI,
     nodes: ["Document Loaders", "Embeddings", "Chat Models", "Chains"],
   },
   {
     title: "Translator",
-    requirement: "Build a flow with GPT-4o that translates every message into French and answers with nothing else.",
+    requirement: "Build a flow that translates every message into French and answers with nothing else.",
     needs: OPENAI,
     nodes: ["Chat Models", "Prompts", "Chains"],
   },
   {
     title: "Maths tutor",
-    requirement:
-      "Build a maths tutor with GPT-4o and a calculator that explains each step and remembers the conversation.",
+    requirement: "Build a maths tutor with a calculator that explains each step and remembers the conversation.",
     needs: OPENAI,
     nodes: ["Chat Models", "Memory", "Tools", "Agents"],
   },

@@ -226,7 +226,7 @@ function ModelForm({ onClose, onDone }: FormProps) {
           name="model"
           most={200}
           required={other}
-          placeholder={other ? "" : provider === "claude" ? "claude-sonnet-4-6" : "gpt-4o"}
+          placeholder={other ? "" : provider === "claude" ? "claude-sonnet-4-6" : "gpt-4.1-mini"}
         />
       </label>
     </ConnectForm>

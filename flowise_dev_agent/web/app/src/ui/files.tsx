@@ -1,6 +1,6 @@
 /** Files that a person hands over: dropped or chosen, stored by the service, shown as chips. */
 import { useMutation } from "@tanstack/react-query";
-import { type DragEvent, type ReactNode, useRef, useState } from "react";
+import { type DragEvent, type ReactNode, useId, useRef, useState } from "react";
 import { api, dataOf } from "../api/client";
 import type { AttachmentView } from "../api/types";
 import { t } from "../i18n";
@@ -43,10 +43,12 @@ interface Props {
   className?: string;
   /** Endings of the files that are taken. */
   kinds?: string | undefined;
+  /** At least one must be there. */
+  needed?: boolean;
 }
 
 /** A field that files can be dropped on, with a button for those who do not drag and a chip for each file. */
-export function FileDrop({ files, onChange, children, className = "", kinds = "" }: Props) {
+export function FileDrop({ files, onChange, children, className = "", kinds = "", needed }: Props) {
   const [over, setOver] = useState(false);
   const picker = useRef<HTMLInputElement>(null);
   const latest = useRef(files);
@@ -61,6 +63,8 @@ export function FileDrop({ files, onChange, children, className = "", kinds = ""
       }
     },
   });
+  const lacks = needed && files.length === 0;
+  const id = useId();
   const held = (event: DragEvent) => event.dataTransfer.types.includes("Files");
   return (
     // biome-ignore lint/a11y/noStaticElementInteractions: the button below does the same by keyboard
@@ -85,6 +89,7 @@ export function FileDrop({ files, onChange, children, className = "", kinds = ""
           type="button"
           className="button small"
           disabled={store.isPending}
+          {...(lacks && { "data-lacking": true, "aria-describedby": id })}
           onClick={() => picker.current?.click()}
         >
           {store.isPending ? t("Reading the file…") : t("Add a file")}
@@ -101,6 +106,11 @@ export function FileDrop({ files, onChange, children, className = "", kinds = ""
             event.target.value = "";
           }}
         />
+        {lacks && (
+          <small id={id} className="problem">
+            {t("Still needed")}
+          </small>
+        )}
         {files.map((file) => (
           <span key={file.id} className="chip file">
             {file.name} <small>{file.kind}</small>

@@ -1,7 +1,8 @@
-import { useContext, useState } from "react";
+import { useContext, useRef, useState } from "react";
 import { Link } from "wouter";
-import type { Action, InterruptOf } from "../../api/types";
+import type { Action, DesignForm, InterruptOf } from "../../api/types";
 import { countEdits, EditingContext, filesOf, sentEdits } from "../../flow/edits";
+import { PlainOperation } from "../../flow/PlainOperation";
 import { useStores } from "../../flow/stores";
 import { t } from "../../i18n";
 import { AddCredential } from "../../ui/AddCredential";
@@ -11,6 +12,7 @@ import { useDraft } from "../../ui/useDraft";
 import { EditBar } from "../EditBar";
 import { Choices, type FormProps, useFeedback } from "./controls";
 import { PlanSections } from "./PlanSections";
+import { StarterForm } from "./StarterForm";
 
 const MAX_QUESTIONS = 10;
 /** Of a test question. */
@@ -19,13 +21,14 @@ const MOST_CHARACTERS = 4_000;
 const WORDED_AS: Record<string, () => string> = {
   question: () => t("Your answer"),
   declined: () => t("What should be built instead?"),
+  starter: () => t("Or say it in other words"),
 };
 
 const STORE_NODE = /^documentStore/;
 
 /** The plan with its approaches, test questions and missing credentials. */
 export function PlanApprovalForm({ question, session, busy, send }: FormProps<InterruptOf<"plan_approval">>) {
-  const { contract, approaches, missing_credentials: missing } = question.data;
+  const { contract, approaches, form, starter, target, missing_credentials: missing } = question.data;
   const [approach, setApproach] = useState(approaches[0]?.label);
   const [questions, setQuestions] = useDraft(`questions:${question.id}`, contract.test_questions);
   const feedback = useFeedback(question.id);
@@ -33,13 +36,25 @@ export function PlanApprovalForm({ question, session, busy, send }: FormProps<In
   const edits = editing && countEdits(editing.edits) > 0 ? editing.edits : null;
   const approvable = question.options.some((one) => one.value === "approve");
 
+  const completes = question.reason === "starter" && !approvable;
+  const element = useRef<HTMLFormElement>(null);
+  const [isChanging, setChanging] = useState(false);
+  const sendForm = (design: DesignForm, files: string[]) => send({ action: "request_changes", design }, files);
+
   const asksStore =
     question.reason === "question" && contract.nodes.some((one) => !one.existing && STORE_NODE.test(one.node_name));
   const stores = useStores(session.instance, asksStore);
   const [store, setStore] = useDraft(`store:${question.id}`, "");
 
+  // What a button does follows from what the person has typed.
+  const renamed: Partial<Record<Action, string>> = {
+    ...(edits && { approve: t("Approve with my edits") }),
+    ...(completes && feedback.text.trim() && { request_changes: t("Say it anew") }),
+  };
+
   function choose(action: Action) {
-    if (action === "request_changes") {
+    if (action === "request_changes" && completes && !feedback.text.trim()) element.current?.requestSubmit();
+    else if (action === "request_changes") {
       // A store is an answer by itself; words may go with it.
       const text = store && !tooLong(feedback.text) ? [store, feedback.text.trim()].join("\n") : feedback.required();
       if (text) send({ action, feedback: text });
@@ -70,6 +85,35 @@ export function PlanApprovalForm({ question, session, busy, send }: FormProps<In
           requirement={session.requirement}
           instance={session.instance}
         />
+      )}
+      {completes && session.degraded.length === 0 && (
+        <p>
+          <Link href="/instances">{t("Connect a model")}</Link>
+        </p>
+      )}
+      {completes && form && (
+        <StarterForm
+          ref={element}
+          form={form}
+          needs={starter?.needs ?? []}
+          questionId={question.id}
+          instance={session.instance}
+          onSend={sendForm}
+        />
+      )}
+      {approvable && form && (
+        <details onToggle={(event) => setChanging(event.currentTarget.open)}>
+          <summary>{t("Change the form")}</summary>
+          {isChanging && (
+            <StarterForm form={form} needs={[]} questionId={question.id} instance={session.instance} onSend={sendForm}>
+              <div>
+                <button type="submit" className="button" disabled={busy}>
+                  {t("Plan it like this")}
+                </button>
+              </div>
+            </StarterForm>
+          )}
+        </details>
       )}
       {stores.length > 0 && (
         <fieldset className="cards">
@@ -117,21 +161,32 @@ export function PlanApprovalForm({ question, session, busy, send }: FormProps<In
       )}
       {approvable && <TestQuestions questions={questions} onChange={setQuestions} />}
       <Choices
-        options={
-          edits
-            ? question.options.map((one) =>
-                one.value === "approve" ? { ...one, label: t("Approve with my edits") } : one,
-              )
-            : question.options
-        }
+        options={question.options.map((one) => ({
+          ...one,
+          ...(renamed[one.value] && { label: renamed[one.value], texts: {} }),
+        }))}
         busy={busy}
         onChoose={choose}
         composer={{
           feedback,
-          label: WORDED_AS[question.reason]?.() ?? t("What should be different?"),
+          label: (!approvable && WORDED_AS[question.reason]?.()) || t("What should be different?"),
           sends: "request_changes",
         }}
       >
+        {question.reason === "declined" && target && (
+          <section className="row" aria-label={t("Without a model")}>
+            {session.chatflow_url && (
+              <a className="button" href={session.chatflow_url} target="_blank" rel="noopener noreferrer">
+                {t("Edit by hand in Flowise")}
+              </a>
+            )}
+            <PlainOperation operation="copy" flow={target} instance={session.instance} />
+            <PlainOperation operation="update" flow={target} instance={session.instance} />
+            <Link href="/build" className="button">
+              {t("Build step by step")}
+            </Link>
+          </section>
+        )}
         {question.reason === "declined" && contract.operation === "create" && (
           <p>
             <Link href={`/build/${session.thread_id}`} className="button">

@@ -35,6 +35,7 @@ const SESSION = {
   instance: "default",
   requirement: "A bot",
   operation_mode: "create",
+  degraded: [] as SessionView["degraded"],
   totals: { input_tokens: 900, output_tokens: 100, usd: 0.5 },
 } as SessionView;
 
@@ -44,8 +45,12 @@ function show<Question extends Interrupt>(
   data: Partial<Question["data"]>,
   options: Option[],
   reason = "",
+  served: Record<string, unknown> = {},
 ) {
-  vi.stubGlobal("fetch", () => new Promise(() => {}));
+  vi.stubGlobal("fetch", ({ url }: Request) => {
+    const found = served[new URL(url).pathname];
+    return found ? Promise.resolve(Response.json(found)) : new Promise(() => {});
+  });
   const sent: Answer[] = [];
   const question = { id: "i1", reason, message: "", data: { truncated: [], ...data }, options } as unknown as Question;
   render(
@@ -66,6 +71,43 @@ it("sends answers in the order of the questions, empty when left open", async ()
   await press("Answer");
   await press("Go on");
   expect(sent).toEqual([{ action: "answer", answers: ["", "documents"] }, { action: "go_on" }]);
+});
+
+const SOURCES = {
+  properties: {
+    name: { type: "string", title: "Name", maxLength: 120 },
+    sources: {
+      title: "Sources",
+      items: { properties: { text: { type: "string", title: "Text", maxLength: 32_000 } } },
+    },
+  },
+  required: ["name"],
+};
+
+it("asks first for what the form of a starter lacks, and sends it once it is there", async () => {
+  const form = { name: "Desk", kind: "chat", sources: [{ kind: "text", text: "" }] };
+  const starter = { id: "text", title: "Answers from a text", words: [], names: [], needs: ["sources.0.text"], form };
+  const { sent, press } = show(
+    PlanApprovalForm,
+    { ...PLAN, approaches: [], form, starter } as unknown as InterruptOf<"plan_approval">["data"],
+    [option("request_changes", "Complete the form"), CANCEL],
+    "starter",
+    { "/designs/schema": SOURCES },
+  );
+  const text = await screen.findByLabelText("Text");
+  expect(document.activeElement).toBe(text);
+  expect(screen.getByText("Still needed")).toBeDefined();
+  await press("Complete the form");
+  expect(sent).toEqual([]);
+  await userEvent.type(text, "Open from 9 to 5.");
+  await press("Complete the form");
+  expect(sent).toEqual([
+    { action: "request_changes", design: { name: "Desk", sources: [{ text: "Open from 9 to 5." }] } },
+  ]);
+  // Words choose anew.
+  await userEvent.type(screen.getByLabelText("Or say it in other words"), "a tutor");
+  await press("Say it anew");
+  expect(sent[1]).toEqual({ action: "request_changes", feedback: "a tutor" });
 });
 
 const PLAN = {

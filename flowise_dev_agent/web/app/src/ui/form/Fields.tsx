@@ -15,6 +15,10 @@ interface Common {
   prefix?: string;
   /** What can be chosen in fields with `x-lists`, by its value. */
   lists?: Record<string, Listed[]>;
+  /** Paths of the parts that must be filled in, such as `sources.0.text`. */
+  needs?: string[];
+  /** Where these fields are, before their names in such a path. */
+  path?: string;
   /** Draws the fields of a row of a list otherwise than `Fields` does. */
   row?: (field: FormField, row: Values, onChange: (row: Values) => void) => ReactNode;
 }
@@ -47,8 +51,10 @@ interface FieldProps extends Common {
 
 /** A field. The browser holds what is typed; a value that changes outside of it, as by undo, is put into it. */
 export function Field(props: FieldProps) {
-  const { field, value, onChange, counts = "typed", prefix = "" } = props;
-  const { name, label, hint, kind, choices, required, schema } = field;
+  const { field, value, onChange, counts = "typed", prefix = "", path = "" } = props;
+  const { name, label, hint, kind, choices, schema } = field;
+  const isNeeded = props.needs?.includes(path + name) ?? false;
+  const required = field.required || isNeeded;
   const id = useId();
   const text = textOf(value);
   const [first] = useState(text);
@@ -94,8 +100,15 @@ export function Field(props: FieldProps) {
       if (event.target.validity.valid) set(readValue(field, event.target.value));
     },
   };
-  const about = [hint && `${id}-hint`, problem && `${id}-problem`].filter(Boolean).join(" ");
-  const common = { id, name: prefix + name, required, "aria-describedby": about || undefined };
+  const lacks = isNeeded && !text.trim();
+  const about = [hint && `${id}-hint`, problem && `${id}-problem`, lacks && `${id}-lacks`].filter(Boolean).join(" ");
+  const common = {
+    id,
+    name: prefix + name,
+    required,
+    "aria-describedby": about || undefined,
+    ...(lacks && { "data-lacking": true }),
+  };
   const help = hint && <small id={`${id}-hint`}>{t(hint)}</small>;
 
   if (kind === "switch")
@@ -119,6 +132,7 @@ export function Field(props: FieldProps) {
   return (
     <div className="field">
       <label htmlFor={id}>{kind === "list" ? t("{{label}} (one a line)", { label: t(label) }) : t(label)}</label>
+      {lacks && <Lacks id={`${id}-lacks`} />}
       {kind === "choice" ? (
         <select {...common} {...typed} defaultValue={first}>
           {!choices.some((one) => one.value === text) && <option value={text}>{text || t("Choose…")}</option>}
@@ -156,14 +170,25 @@ export function Field(props: FieldProps) {
   );
 }
 
+/** Says that a part is still to be filled in. */
+function Lacks({ id }: { id: string }) {
+  return (
+    <small id={id} className="problem">
+      {t("Still needed")}
+    </small>
+  );
+}
+
 /** Fields that belong together. */
 function Group({ field, value, onChange, ...common }: FieldProps) {
   const values = (value ?? {}) as Values;
+  const path = `${common.path ?? ""}${field.name}.`;
   return (
     <fieldset className="parts">
       <legend>{t(field.label)}</legend>
       <Fields
         {...common}
+        path={path}
         fields={field.columns}
         values={values}
         onChange={(name, part) => onChange?.({ ...values, [name]: part })}
@@ -213,6 +238,9 @@ function Rows({ field, value, onChange, ...common }: FieldProps) {
   const all = useRef<HTMLFieldSetElement>(null);
   const rows = (Array.isArray(value) ? value : []) as Values[];
   const list = t(label);
+  const id = useId();
+  const path = `${common.path ?? ""}${field.name}`;
+  const lacks = rows.length === 0 && (common.needs?.includes(path) ?? false);
   /** The rows are others now; the focus goes to what a person would use next. */
   function change(next: Values[], at: number, button: string) {
     onChange?.(next);
@@ -237,6 +265,7 @@ function Rows({ field, value, onChange, ...common }: FieldProps) {
               {common.row?.(field, row, set) ?? (
                 <Fields
                   {...common}
+                  path={`${path}.${index}.`}
                   fields={columns}
                   values={row}
                   onChange={(name, part) => set({ ...row, [name]: part })}
@@ -273,10 +302,12 @@ function Rows({ field, value, onChange, ...common }: FieldProps) {
           </fieldset>
         );
       })}
+      {lacks && <Lacks id={id} />}
       <div>
         <button
           type="button"
           className="button small add"
+          {...(lacks && { "data-lacking": true, "aria-describedby": id })}
           onClick={() => change([...rows, blankOf(columns)], rows.length, "input, select, textarea")}
         >
           {t("Add to {{list}}", { list: list.toLowerCase() })}
