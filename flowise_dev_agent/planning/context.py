@@ -1,4 +1,4 @@
-"""A proposed plan on its way through the passes."""
+"""Context of a proposed plan on its way through the passes."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -14,63 +14,64 @@ class PlanLookups(Protocol):
     """Questions about a plan that only the server can answer."""
 
     async def document_stores(self) -> list[DocumentStoreView]:
-        """The document stores of the instance; none when they cannot be read."""
+        """Document stores of the instance; empty if they cannot be read."""
         ...
 
     async def review_plan(self, plan: PlanContract, base: GraphIR) -> list[Finding]:
-        """The mistakes in the nodes and values of a plan for the flow `base`, and what the server lacks for it."""
+        """Findings on the nodes and values of a plan for the flow `base`, including features that the server lacks."""
         ...
 
     async def measure_stores(self, plan: PlanContract) -> PlanContract:
-        """The plan with what can be known of its new document stores before they are made."""
+        """Add to the plan the figures of its new document stores that are known before they are made."""
         ...
 
 
 @dataclass(frozen=True, kw_only=True)
 class PlanContext:
-    """A plan, what it was asked for, and what a model has to correct; a pass returns the next one.
+    """Plan with its request and the problems that a model must correct; each pass returns a new context.
 
-    What the passes find is in `plan.findings`. `problems` goes back to the model only: the person sees it at the parts.
+    Passes add findings to `plan.findings`. `problems` go back to the model only; the person sees their effect on the
+    parts.
     """
 
     plan: PlanContract
     request: PlanRequest
-    #: None where no server is asked.
+    #: None if no server is asked.
     lookups: PlanLookups | None = None
-    #: Code made the plan of a form, which does not know what the instance has.
+    #: True if code made the plan from a form, which does not know the instance's resources.
     by_form: bool = False
     problems: tuple[str, ...] = ()
 
     @property
     def base(self) -> GraphIR:
-        """The flow that the plan is for."""
+        """Flow that the plan applies to."""
         return self.request.flow.graph
 
     @property
     def schemas(self) -> Schemas:
-        """The node types of the instance."""
+        """Node types of the instance."""
         return self.request.nodes.schemas
 
     @property
     def is_open(self) -> bool:
-        """The plan is neither declined nor an answer to a question."""
+        """True if the plan is neither declined nor an answer to a question."""
         return not self.plan.declined and self.plan.answer is None
 
     @property
     def words(self) -> list[str]:
-        """Everything that the person said: the requirement with the answers, later words, the feedback."""
+        """All messages of the person: the requirement with the answers, later messages, the feedback."""
         asked = self.request
         first = " ".join([asked.requirement, *(answer for _, answer in asked.clarifications)])
         return [first, *asked.later, asked.feedback or ""]
 
     def having(self, plan: PlanContract) -> "PlanContext":
-        """The context with the next plan."""
+        """Copy of the context with another plan."""
         return replace(self, plan=plan)
 
     def changed(self, **fields: Any) -> "PlanContext":
-        """The context with a plan in which these fields are new."""
+        """Copy of the context whose plan has these fields changed."""
         return self.having(self.plan.model_copy(update=fields))
 
     def found(self, findings: Iterable[Finding]) -> "PlanContext":
-        """The context with these findings on the plan as well."""
+        """Copy of the context with more findings on the plan."""
         return self.changed(findings=[*self.plan.findings, *findings])

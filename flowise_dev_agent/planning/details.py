@@ -1,4 +1,4 @@
-"""What a plan means for the flow as it is, for the person who approves it."""
+"""Details of a plan for its approval: the plan compared with the current flow."""
 
 from pydantic import JsonValue
 
@@ -13,7 +13,7 @@ from flowise_dev_agent.schemas.plan_text import NamedNode, PlanDetails, ShownVal
 
 
 def plan_details(plan: PlanContract, base: GraphIR, language: str = "en") -> PlanDetails:
-    """Values beside those that they replace, and names of nodes; what could be a secret is not shown."""
+    """Planned values next to the current ones, and names of nodes; possible secrets are not shown."""
     types = {node.node_id: node.node_name for node in plan.nodes}
     return PlanDetails(
         values=[_shown(value, types, base) for value in plan.values],

@@ -1,4 +1,4 @@
-"""When two values of a field are the same for Flowise, in whatever form each is written."""
+"""Compare field values as Flowise does, independent of their notation."""
 
 import json
 import re
@@ -10,7 +10,9 @@ from flowise_dev_agent.patch.model.placeholders import MARK, stands_in
 
 
 def held(stored: Any, wanted: Any) -> bool:
-    """Whether what is stored is what the plan says; the compiler adds defaults and credentials to rows and settings."""
+    """True if the stored value contains the wanted one; the compiler adds defaults and credentials to rows and
+    settings.
+    """
     return _within(_comparable(stored), _comparable(wanted))
 
 
@@ -23,12 +25,12 @@ def _within(stored: Any, wanted: Any) -> bool:
 
 
 def same_value(one: Any, other: Any) -> bool:
-    """Whether Flowise takes both for the same."""
+    """True if Flowise treats both values as the same."""
     return _comparable(one) == _comparable(other)
 
 
 def _comparable(value: Any) -> Any:
-    """Values as Flowise takes them: it stores numbers and booleans as texts, too."""
+    """Normalise a value: Flowise also stores numbers and booleans as text."""
     if isinstance(value, dict):
         return {key: _comparable(item) for key, item in value.items()}
     if isinstance(value, list):
@@ -42,7 +44,7 @@ def _comparable(value: Any) -> Any:
         # A marked text becomes a file where a field takes files.
         return MARK
     if names := file_names(text):
-        # Named in the plan, a data URL in the compiled flow, a place in its storage on the server.
+        # A file is a name in the plan, a data URL in the compiled flow, and a storage path on the server.
         return ("file", *names)
     if text[:1] in ("[", "{"):
         # Rows of a table are stored as JSON text.

@@ -1,4 +1,4 @@
-"""The passes that a proposed plan goes through, in order and once for each proposal."""
+"""Planning pipeline: the passes of a proposed plan, in order, once per proposal."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from inspect import isawaitable
@@ -23,9 +23,9 @@ from flowise_dev_agent.schemas.plan import PlanContract
 
 Pass: TypeAlias = Callable[[PlanContext], PlanContext | Awaitable[PlanContext]]
 
-#: Of a plan that code makes of a form.
+#: Passes of a plan that code makes from a form.
 OF_FORM: Final[Sequence[Pass]] = (target, document_stores, ready_tools, images)
-#: Of each plan that a model proposes: what they find goes back to it.
+#: Passes of each plan that a model proposes: their problems go back to it.
 OF_PROPOSAL: Final[Sequence[Pass]] = (
     target,
     replaced_sources,
@@ -37,7 +37,7 @@ OF_PROPOSAL: Final[Sequence[Pass]] = (
     missing_resources,
     uncovered_parts,
 )
-#: Of the plan that is taken, before the person sees it.
+#: Passes of the final plan, before the person sees it.
 OF_TAKEN_PLAN: Final[Sequence[Pass]] = (
     mappings,
     attached_files,
@@ -51,7 +51,7 @@ _FOR_THE_PERSON: Final = frozenset({NO_AGENT})
 
 
 async def passed(context: PlanContext, passes: Sequence[Pass]) -> PlanContext:
-    """The context behind these passes."""
+    """Run the passes, and return the resulting context."""
     for one in passes:
         result = one(context)
         context = await result if isawaitable(result) else result
@@ -59,7 +59,7 @@ async def passed(context: PlanContext, passes: Sequence[Pass]) -> PlanContext:
 
 
 class Review:
-    """The passes of a proposal, handed to the reasoner, which asks its model again while they find something."""
+    """Review of a proposal for the reasoner, which asks its model again while the passes find problems."""
 
     def __init__(self, lookups: PlanLookups | None = None) -> None:
         self._lookups = lookups

@@ -1,4 +1,4 @@
-"""The flow that a plan leads to, as far as it follows from the plan and from the types of the nodes."""
+"""Preview of the flow that a plan leads to, from the plan and the node types only."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -30,8 +30,9 @@ _ROUNDS: Final = 4
 
 @dataclass(frozen=True)
 class PlannedFlow:
-    """`unknown` are planned nodes of types that the server does not have, `unconnected` new nodes that nothing in the
-    plan or in their types connects."""
+    """Previewed flow. `unknown`: planned nodes of types that the server lacks; `unconnected`: new nodes without a known
+    connection.
+    """
 
     graph: GraphIR
     unknown: tuple[PlannedNode, ...] = ()
@@ -39,8 +40,9 @@ class PlannedFlow:
 
 
 def planned_flow(plan: PlanContract, base: GraphIR, schemas: Schemas) -> PlannedFlow:
-    """The flow `base` with the nodes, values, removals and connections of `plan`. No model is asked, and what cannot be
-    compiled is left out."""
+    """Apply the nodes, values, removals and connections of a plan to `base`. No model is asked; ops that do not compile
+    are left out.
+    """
     there = {node.id: schema for node in base.nodes if (schema := schemas.get(node.name))}
     new = [node for node in plan.nodes if not node.existing and base.node(node.node_id) is None]
     added = {node.node_id: schema for node in new if (schema := schemas.get(node.node_name))}
@@ -61,7 +63,7 @@ def planned_flow(plan: PlanContract, base: GraphIR, schemas: Schemas) -> Planned
 
 
 def _ops(plan: PlanContract, base: GraphIR, added: Mapping[str, NodeSchema], pairs: Mapping[str, str]) -> list[PatchOp]:
-    """What becomes of the nodes."""
+    """Ops that add, remove, replace and rename the planned nodes."""
     planned = {node.node_id: node for node in plan.nodes}
     ops: list[PatchOp] = [
         AddNode(node_name=schema.name, node_id=id_, label=planned[id_].label or None)
@@ -76,7 +78,7 @@ def _ops(plan: PlanContract, base: GraphIR, added: Mapping[str, NodeSchema], pai
 
 
 def _compiled(base: GraphIR, ops: Sequence[PatchOp], schemas: Schemas) -> GraphIR:
-    """The flow with those ops that can be compiled."""
+    """Compile the flow with all ops that can be compiled."""
     left = list(ops)
     for _ in range(_ROUNDS):
         if not left:
@@ -91,7 +93,7 @@ def _compiled(base: GraphIR, ops: Sequence[PatchOp], schemas: Schemas) -> GraphI
 
 
 def _without(op: PatchOp, index: int, wrong: set[tuple[int | None, str]]) -> PatchOp | None:
-    """The op without the fields that cannot be set; None when it cannot be compiled at all."""
+    """Op without its invalid fields; None if it cannot be compiled at all."""
     fields = {field for number, field in wrong if number == index}
     if not fields:
         return op
@@ -102,8 +104,7 @@ def _without(op: PatchOp, index: int, wrong: set[tuple[int | None, str]]) -> Pat
 
 
 def _in_order(nodes: Sequence[FlowNode | None]) -> list[PatchOp]:
-    """The steps of a new agentflow one after the other, up to the first that leads to several: which branch leads
-    where is decided while the flow is built."""
+    """Ops that connect the steps of a new agentflow in order, up to the first step with several branches."""
     ops: list[PatchOp] = []
     before: FlowNode | None = None
     for node in nodes:

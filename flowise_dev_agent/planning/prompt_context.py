@@ -1,4 +1,4 @@
-"""What a prompt sees of a flow: all of a small one, and of a large one the part that matters, always bounded."""
+"""Summary of a flow for a prompt: complete for a small flow, the relevant part of a large one; always bounded."""
 
 import asyncio
 import contextlib
@@ -17,38 +17,39 @@ from flowise_dev_agent.reasoning.contracts import PlanContract
 from flowise_dev_agent.redaction import looks_secret, masked
 from flowise_dev_agent.sanitize import shortened
 
-#: Characters; a flow of 15 nodes takes about 1 500.
+#: Characters of a summary; a flow of 15 nodes takes about 1 500.
 SUMMARY_LIMIT = 6_000
 #: The share of the limit that nodes and connections in focus may take.
 _FOCUS_SHARE = 0.6
 #: A plan of fewer nodes is simple enough without an example.
 _LIKE_FROM_NODES = 6
-#: Of the ops of one marketplace flow, about 1 500 tokens; and of one text in them.
+#: Characters of one marketplace flow's ops (about 1 500 tokens), and of one text in them.
 _LIKE_CHARS, _LIKE_TEXT = 6_000, 160
 _LIKE_SECS = 10.0
 _ADDRESS = re.compile(r"\b[a-z][a-z0-9+.-]{0,20}://[^\s\"'<>]+", re.IGNORECASE)
 _EMPTY: Final = ("", None, [], {})
 _MARKUP = re.compile(r"</?\w[^<>]*>")
-#: What an op of an example does not need: places on the canvas, ids of credentials, defaults of today.
+#: Fields left out of example ops: canvas positions, credential ids, current defaults.
 _NOT_SHOWN = frozenset({"SetPosition", "BindCredential", "UnsetParam"})
 _WORD = re.compile(r"[a-z0-9]{3,}")
 
 
 class Marketplace(Protocol):
-    """The flows that the instance's marketplace offers."""
+    """Flows of the instance's marketplace."""
 
     async def templates(self) -> TemplateStore:
-        """The last known list."""
+        """Last known list of templates."""
         ...
 
     async def template_flow(self, template: Template) -> str:
-        """The flow of a template. Raises AgentError."""
+        """Flow of a template. Raises AgentError."""
         ...
 
 
 def focused_summary(graph: GraphIR, text: str, scope: Iterable[str] = (), limit: int = SUMMARY_LIMIT) -> str:
-    """At most `limit` characters. Nodes in `scope`, else those that `text` mentions, with their neighbours come in
-    full with their connections; of the others the ids, types and titles, as far as they fit."""
+    """Summarise a flow in at most `limit` characters. Nodes in `scope` (else those that `text` mentions) and their
+    neighbours come in full; of the others ids, types and titles, as space allows.
+    """
     whole = summarize(graph, limit=10 * limit)
     if len(whole) <= limit:
         return whole
@@ -71,8 +72,9 @@ def focused_summary(graph: GraphIR, text: str, scope: Iterable[str] = (), limit:
 
 
 async def like_flows(marketplace: Marketplace, plan: PlanContract, nodes: NodeStore) -> tuple[str, ...]:
-    """Marketplace flows of much the same node types as the plan of a new flow, each as its name and its ops in JSON
-    lines; none for a small plan. What cannot be read within ten seconds is left out."""
+    """Marketplace flows with node types similar to the plan, each as its name and ops in JSON lines; empty for a small
+    plan. Flows that cannot be read within ten seconds are left out.
+    """
     if plan.operation != "create" or len(plan.nodes) < _LIKE_FROM_NODES:
         return ()
     names = [node.node_name for node in plan.nodes]
@@ -88,8 +90,9 @@ async def like_flows(marketplace: Marketplace, plan: PlanContract, nodes: NodeSt
 
 
 def ops_text(ops: Iterable[PatchOp]) -> str:
-    """Ops as an example, one JSON object a line, without credentials, addresses, secrets, notes and positions; texts
-    are cut at 160 characters."""
+    """Ops as an example, one JSON object per line, without credentials, addresses, secrets, notes and positions; texts
+    are cut at 160 characters.
+    """
     return "\n".join(
         json.dumps({"op_type": op.op_type} | _example(_shown(op)), **_COMPACT)
         for op in ops
@@ -98,7 +101,7 @@ def ops_text(ops: Iterable[PatchOp]) -> str:
 
 
 def _shown(op: PatchOp) -> dict[str, Any]:
-    """An op without what a model does not write: descriptions of steps come from the plan."""
+    """Op as JSON, without the fields that a model does not write: descriptions of steps come from the plan."""
     return op.model_dump(mode="json", exclude_defaults=True, exclude={"description"})
 
 
@@ -106,7 +109,7 @@ _COMPACT: Final[dict[str, Any]] = {"ensure_ascii": False, "separators": (",", ":
 
 
 def _example(value: Any) -> Any:
-    """A value of a flow as an example: without what is empty, belongs to its owner, or may be secret."""
+    """Value of a flow as an example, without empty, private or possibly secret content."""
     if isinstance(value, dict):
         shown = {key: _example(item) for key, item in value.items()}
         return {key: item for key, item in shown.items() if item not in _EMPTY and not _private(key, item)}

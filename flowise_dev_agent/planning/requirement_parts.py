@@ -1,4 +1,4 @@
-"""What the person has said so far, part by part: a plan accounts for each."""
+"""Parts of everything that the person has said: a plan must account for each."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -6,14 +6,14 @@ from typing import Final
 from flowise_dev_agent.reasoning.wording import MAX_PARTS, clauses, one_line
 from flowise_dev_agent.schemas.plan import Part, PlanContract
 
-#: Of one plan.
+#: Most parts of one plan.
 _MOST: Final = 40
 
 
 def parts_of(
     quotes: Sequence[str], clarifications: Sequence[tuple[str, str]], feedback: str, previous: PlanContract | None
 ) -> tuple[Part, ...]:
-    """The `quotes` of the requirement, the answers to questions and the feedback, each with the source that it quotes.
+    """Parts of the requirement (`quotes`), the answers and the feedback, each with its source.
 
     Feedback of earlier rounds is taken from the plan that answered it. Beyond 40 parts the oldest feedback goes first.
     """

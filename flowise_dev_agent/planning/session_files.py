@@ -1,4 +1,4 @@
-"""The files that go with a requirement, as planning and the ops need them."""
+"""Files attached to a requirement, as planning and the ops use them."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -7,12 +7,12 @@ from flowise_dev_agent.schemas.attachments import AttachmentFacts
 
 
 class SessionFiles(Protocol):
-    """The files that go with the session's requirement."""
+    """Files attached to the session's requirement."""
 
     async def facts(self) -> Sequence[AttachmentFacts]:
-        """What is known of each, in the order in which they were handed over."""
+        """Facts about each file, in upload order."""
         ...
 
     async def content(self, name: str) -> tuple[str, bytes, str] | None:
-        """(media type, bytes, text) of one; None when there is none of this name."""
+        """(media type, bytes, text) of a file; None if no file has this name."""
         ...

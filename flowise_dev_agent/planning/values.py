@@ -1,4 +1,4 @@
-"""The values of the approved plan are set by code: the op writer may leave them out and cannot change them."""
+"""Set the values of the approved plan by code: the op writer may omit them and cannot change them."""
 
 from collections.abc import Sequence
 
@@ -28,11 +28,11 @@ _Field = tuple[str, str]
 
 
 def with_planned_values(ops: Sequence[PatchOp], plan: PlanContract, base: GraphIR) -> list[PatchOp]:
-    """The ops with every value of the plan; where they say something else, the plan wins.
+    """Add every planned value to the ops; on conflict the plan wins.
 
-    A field of a new node goes into its `AddNode`. Every other one becomes a `SetParam` directly behind the op that
-    makes the node, or in front: connections may depend on it (the branches of a condition).
-    A new step of an agentflow is described by its purpose.
+    A field of a new node goes into its `AddNode`. Other fields become a `SetParam` directly after the op that makes the
+    node, or first: connections may depend on them (branches of a condition). The description of a new agentflow step
+    is its purpose.
     """
     removed = {op.node_id for op in ops if isinstance(op, RemoveNode)}
     wanted = {place: value for place, value in _wanted(ops, plan, base).items() if place[0] not in removed}
@@ -54,8 +54,9 @@ def with_planned_values(ops: Sequence[PatchOp], plan: PlanContract, base: GraphI
 
 
 def with_files_to_come(plan: PlanContract, schemas: Schemas) -> PlanContract:
-    """The plan with a marked file wherever a new node needs one that only the person has: the flow runs without it,
-    and everything else can be tried."""
+    """Insert a marked stand-in wherever a new node needs a file that only the person has, so that the flow can run and
+    be tested.
+    """
     set_already = {(value.node_id, value.param) for value in plan.values}
     lacking = [
         (node.node_id, entry)
@@ -83,7 +84,7 @@ def _described(ops: Sequence[PatchOp], plan: PlanContract) -> list[PatchOp]:
 
 
 def _wanted(ops: Sequence[PatchOp], plan: PlanContract, base: GraphIR) -> dict[_Field, JsonValue]:
-    """What each field of the plan is to hold in the end; outer fields before those inside of them."""
+    """Map each field to its final planned value; outer fields come before inner ones."""
     ids = _ids_in_ops(ops, plan)
     wanted: dict[_Field, JsonValue] = {}
     for value in sorted(plan.values, key=lambda value: len(parse_path(value.param) or ())):
@@ -98,7 +99,7 @@ def _wanted(ops: Sequence[PatchOp], plan: PlanContract, base: GraphIR) -> dict[_
 
 
 def _ids_in_ops(ops: Sequence[PatchOp], plan: PlanContract) -> dict[str, str]:
-    """Planned id -> id in the ops, of new nodes that take the place of another and keep its id."""
+    """Map planned ids to ids in the ops, for new nodes that replace another node and keep its id."""
     added = {op.node_id for op in ops if isinstance(op, AddNode)}
     replacing = {op.node_name.casefold(): op.new_node_id or op.node_id for op in ops if isinstance(op, ReplaceNode)}
     return {
@@ -109,7 +110,7 @@ def _ids_in_ops(ops: Sequence[PatchOp], plan: PlanContract) -> dict[str, str]:
 
 
 def _making(ops: Sequence[PatchOp], node_id: str) -> int:
-    """The last op that gives the node its type; -1 without one."""
+    """Index of the last op that gives the node its type; -1 if there is none."""
     return max(
         (
             index
@@ -122,7 +123,7 @@ def _making(ops: Sequence[PatchOp], node_id: str) -> int:
 
 
 def _setting(ops: Sequence[PatchOp], node_id: str, param: str) -> int | None:
-    """The last op that sets the field."""
+    """Index of the last op that sets the field; None if there is none."""
     steps = parse_path(param)
     found = [
         index

@@ -1,1 +1,1 @@
-"""The passes of the pipeline: each completes a plan, or finds what is wrong with it."""
+"""Passes of the planning pipeline: each completes a plan or finds its problems."""

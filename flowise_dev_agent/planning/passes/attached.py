@@ -1,4 +1,4 @@
-"""Files that go with the requirement become the files of the flow: named in plan and ops, put in at compilation."""
+"""Attached files become files of the flow: named in plan and ops, inserted at compilation."""
 
 from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Final
@@ -17,9 +17,9 @@ from flowise_dev_agent.testing.cases import MOST_TESTS
 #: Code of a finding on a file that the session has and the plan does not use.
 ATTACHMENT_UNUSED: Final = "ATTACHMENT_UNUSED"
 _MISSING: Final = "ATTACHMENT_MISSING"
-#: What is expected of an answer is looked for as it is written, up to so many characters; a judge reads the rest.
+#: Longest expected answer (characters) that code compares verbatim; a judge reads longer ones.
 _EXACT: Final = 40
-#: Bytes of a file from which on it is searched, characters of a passage, and how many are shown.
+#: Bytes from which a file is searched, characters of a passage, and number of passages shown.
 _LONG: Final = 2_000
 _PASSAGE: Final = 400
 _MOST_PASSAGES: Final = 3
@@ -33,8 +33,9 @@ def attached_files(context: PlanContext) -> PlanContext:
 
 
 def with_attached(plan: PlanContract, schemas: Schemas, attachments: Sequence[AttachmentFacts]) -> PlanContract:
-    """The plan with the session's files in the file fields of its new nodes that take their kind; what a plan has there
-    of its own, and placeholders for such files, go. A file that no field takes is a warning for the person."""
+    """Assign the session's files to the file fields of new nodes that accept their type, replacing planned values and
+    placeholders there. An unused file is a warning for the person.
+    """
     if not attachments:
         return plan
     plan = _with_test_set(plan, attachments)
@@ -78,7 +79,7 @@ def with_attached(plan: PlanContract, schemas: Schemas, attachments: Sequence[At
 
 
 def _with_test_set(plan: PlanContract, attachments: Sequence[AttachmentFacts]) -> PlanContract:
-    """The plan tested with the rows of files that hold questions and what is expected; the plan's own tests go."""
+    """Replace the plan's tests by the rows of files that hold questions and expected answers."""
     rows = [row for one in attachments for row in one.tests][:MOST_TESTS]
     if not rows:
         return plan
@@ -96,8 +97,9 @@ def _with_test_set(plan: PlanContract, attachments: Sequence[AttachmentFacts]) -
 async def passages_of(
     files: SessionFiles | None, attachments: Sequence[AttachmentFacts], wish: str
 ) -> dict[str, tuple[str, ...]]:
-    """By name of a long file, what in it has most words of the wish: all that a planner sees of it after its first
-    lines. The whole text is for the step that puts it into the flow."""
+    """Passages of each long file (by name) that share most words with the requirement. A planner sees only these and
+    the first lines; the flow gets the whole text.
+    """
     found: dict[str, tuple[str, ...]] = {}
     for one in attachments:
         content = await files.content(one.name) if files and one.size > _LONG and one.kind != "openapi" else None
@@ -114,7 +116,7 @@ def _passages(text: str, wanted: Set[str]) -> tuple[str, ...]:
 
 
 async def contents(ops: Sequence[PatchOp], files: SessionFiles | None) -> dict[str, str]:
-    """Mark -> what the field holds instead, for each mark in the ops. Raises PatchError for an unknown file."""
+    """Map each file placeholder in the ops to the field's value. Raises PatchError for an unknown file."""
     found: dict[str, str] = {}
     for index, op, value in _marks(ops):
         if value in found:
@@ -140,7 +142,7 @@ async def contents(ops: Sequence[PatchOp], files: SessionFiles | None) -> dict[s
 
 
 def with_content(op: PatchOp, files: Mapping[str, str]) -> PatchOp:
-    """The op with the content of files in place of their marks."""
+    """Replace the file placeholders in an op by the files' content."""
     if isinstance(op, AddNode):
         return op.model_copy(update={"params": with_files(op.params, files)})
     if isinstance(op, SetParam) and isinstance(op.value, str):

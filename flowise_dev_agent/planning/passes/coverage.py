@@ -1,7 +1,7 @@
-"""Coverage of the parts of a requirement: the numbers, addresses, quoted texts and models in them are in the plan.
+"""Coverage of a requirement: the plan must contain its numbers, addresses, quoted texts and models.
 
-Words change from language to language and from a requirement to a prompt; these do not. A part of which none is missing
-may still not be covered: the person sees the plan, and the tests show the rest.
+Words differ between languages, and between requirement and prompt; these facts do not. A part without missing facts may
+still not be covered: the person sees the plan, and the tests show the rest.
 """
 
 import re
@@ -20,19 +20,19 @@ from flowise_dev_agent.schemas.plan import Part, PlanContract
 
 
 def missing_resources(context: PlanContext) -> PlanContext:
-    """Say of the parts that need what the server lacks that they are not possible."""
+    """Mark parts as not possible if they need something that the server lacks."""
     return context.having(without_missing_resources(context.plan))
 
 
 def uncovered_parts(context: PlanContext) -> PlanContext:
-    """Find parts that the plan calls covered and does not hold."""
+    """Find parts that the plan marks as covered without containing their facts."""
     plan, problems = with_uncovered_parts(context.plan, context.request)
     return replace(context, plan=plan, problems=(*context.problems, *problems))
 
 
 #: The code of a finding on a document store, flow, tool or variable that the plan uses and the server lacks.
 NOT_ON_THE_SERVER: Final = "NOT_ON_THE_SERVER"
-#: Signs that are written in more than one way.
+#: Characters that are written in more than one way.
 _ALIKE: Final = str.maketrans("\u2018\u2019\u201c\u201d\u201e\u00ab\u00bb\u2013\u2014\u2011", '\'\'"""""---')
 _QUOTED: Final = re.compile(r"\"([^\"]{2,300})\"")
 _ADDRESS: Final = re.compile(
@@ -43,7 +43,7 @@ _MODEL: Final = re.compile(
     r"\b[a-z]\w{0,30}[.:-]?\d[\w.:-]{0,40}\b|\b[a-z]\w{0,30}-[a-z]\w{0,30}[.:-]\d[\w.:-]{0,40}\b"
 )
 _NUMBER: Final = re.compile(r"\d+(?:[.,']\d+)*")
-#: Numbers that count nothing: of a list item, and around the clock.
+#: Numbers that are no facts: list numbers, and times such as 24/7.
 _NO_NUMBER: Final = re.compile(r"^\s*\d{1,2}[.)]\s|\b24/7\b")
 _SHOWN: Final = 80
 #: 2 hours are 7200 seconds in a field, 20 % are 0.2, 5 pm is 17:00.
@@ -51,7 +51,7 @@ _UNITS: Final = (1, 7, 24, 30, 60, 1_000, 3_600, 60_000, 86_400, 3_600_000, 0.01
 _HALF_DAY: Final = 12
 #: Smaller whole numbers are often written in words.
 _LEAST: Final = 13
-#: What a person writes in an address for a value that comes with each request.
+#: Variables that people write in an address.
 _FILLED_IN: Final = re.compile(r"\{{1,2}[^{}]{0,60}\}{1,2}|<[^<>]{1,60}>|(?<=/):\w{1,60}")
 
 
@@ -64,14 +64,14 @@ _PATTERNS: Final[Sequence[tuple[_Kind, re.Pattern[str]]]] = (
 
 
 class _Fact(NamedTuple):
-    """Something that a person named."""
+    """Fact in a requirement: a number, an address, a quoted text or a model."""
 
     kind: _Kind
     text: str
 
 
 def without_missing_resources(plan: PlanContract) -> PlanContract:
-    """The plan whose parts are not possible where they need what the server does not have, as its findings say."""
+    """Mark parts as not possible if a finding names a missing resource that they need."""
     lacking = [one for one in plan.findings if one.code == NOT_ON_THE_SERVER]
     parts = [
         part.model_copy(update={"state": "not_possible", "reason": why.message})
@@ -83,7 +83,7 @@ def without_missing_resources(plan: PlanContract) -> PlanContract:
 
 
 def _needs(part: Part, finding: Finding) -> bool:
-    """Whether a part is covered by the field, or by its node and no other field of it."""
+    """True if the part is covered by the finding's field, or by its node without naming a field of it."""
     root = re.split(r"[.\[]", finding.field, maxsplit=1)[0]
     own = [value for value in part.values if value.startswith(f"{finding.where}.")]
     if own:
@@ -92,7 +92,7 @@ def _needs(part: Part, finding: Finding) -> bool:
 
 
 def with_uncovered_parts(plan: PlanContract, request: PlanRequest) -> tuple[PlanContract, list[str]]:
-    """(the plan with parts that are not covered although it says so, what is wrong with that)."""
+    """Downgrade parts that are marked as covered and are not: (plan, problems for the model)."""
     if request.pattern or plan.declined or plan.answer is not None:
         return plan, []
     missing = _not_held(plan, request.flow.graph)
@@ -112,10 +112,10 @@ def with_uncovered_parts(plan: PlanContract, request: PlanRequest) -> tuple[Plan
 
 
 def _not_held(plan: PlanContract, base: GraphIR) -> dict[str, list[str]]:
-    """Part id -> what it names and neither plan nor flow has, of the parts that the plan calls covered.
+    """Map the id of each part marked as covered to its facts that neither plan nor flow contains.
 
-    One of a kind is enough: "from 30 to 14" names one that goes. A later one of the same kind may have taken the place
-    of an earlier one: that is looked for in the later part only.
+    One fact of each kind is enough: "from 30 to 14" names one that is replaced. A later part may replace a fact of the
+    same kind in an earlier part: then only the later part is checked.
     """
     plain = _plain(" ".join(_texts(plan, base)))
     folded, numbers = _folded(plain), _numbers(plain)
@@ -136,13 +136,13 @@ def _is_there(fact: _Fact, folded: str, numbers: set[float]) -> bool:
 
 
 def _is_held(fact: _Fact, folded: str) -> bool:
-    """What stands for a value in an address (`/orders/{number}`, `:id`, `<id>`) is a variable in the flow."""
+    """True if the text has the fact; variables in an address (`/orders/{number}`, `:id`, `<id>`) are ignored."""
     fixed = _FILLED_IN.split(fact.text) if fact.kind == "address" else [fact.text]
     return all(_folded(piece) in folded for piece in fixed if piece)
 
 
 def _texts(plan: PlanContract, base: GraphIR) -> Iterator[str]:
-    """What a plan sets and promises, and what the flow holds already; not the words in which it says what it does."""
+    """Yield the values and criteria of a plan and the texts of the flow, without the plan's own description."""
     unwritten = {node.node_id for node in steps_without_instructions(plan)}
     yield from (plan.flow_name, *plan.placeholders)
     for node in plan.nodes:
@@ -180,7 +180,7 @@ def _facts(quote: str) -> Iterator[_Fact]:
 
 
 def _numbers(text: str) -> set[float]:
-    """The numbers of a text in digits, also as decimals and thousands."""
+    """Numbers written in digits in a text, including decimals and thousands separators."""
     found: set[float] = set()
     for match in re.finditer(r"\d+(?:[.,'-]\d+)*", text):
         found |= _read(match[0], with_parts=True)

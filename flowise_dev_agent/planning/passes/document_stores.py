@@ -1,5 +1,6 @@
-"""Document stores in plans: those that exist are found by their names and may get the person's files, new ones are made
-of them."""
+"""Document stores in plans: existing stores are found by name and may get the person's files; other files become a new
+store.
+"""
 
 import json
 import re
@@ -38,7 +39,7 @@ _OWN_CODES: Final = frozenset({NO_VECTOR_STORE, FILE_UNREADABLE})
 _SEARCHED: Final = "documentStoreVS"
 _IN_MEMORY: Final = "memoryVectorStore"
 _SPLITTER: Final = ("recursiveCharacterTextSplitter", "Recursive Character Text Splitter")
-#: What Flowise calls a loader, and the field that takes its file.
+#: Flowise's name of a loader, and the field for its file.
 _LOADERS: Final[Mapping[str, tuple[str, str]]] = {
     "pdfFile": ("Pdf File", "pdfFile"),
     "docxFile": ("Docx File", "docxFile"),
@@ -53,7 +54,7 @@ _NAMES_SHOWN: Final = 20
 
 
 async def document_stores(context: PlanContext) -> PlanContext:
-    """Give each node that answers from a document store its store, and add the person's files to one that is there."""
+    """Set the document store of each node that reads from one, and add the person's files to an existing store."""
     plan, attachments = context.plan, context.request.attachments
     if plan.answer is not None or context.lookups is None:
         return context
@@ -66,14 +67,14 @@ async def document_stores(context: PlanContext) -> PlanContext:
 
 
 async def measured_stores(context: PlanContext) -> PlanContext:
-    """Count what Flowise makes of the files of the stores."""
+    """Count the chunks that Flowise makes of the stores' files."""
     if context.lookups is None or not context.is_open:
         return context
     return context.having(await context.lookups.measure_stores(context.plan))
 
 
 def concerns(plan: PlanContract) -> bool:
-    """Whether a plan has a new node that takes a store."""
+    """True if a new node of the plan reads from a document store."""
     return any(node.node_name in STORE_NODES and not node.existing for node in plan.nodes)
 
 
@@ -86,12 +87,11 @@ def with_stores(
     by_form: bool = False,
     schemas: Schemas,
 ) -> PlanContract:
-    """The plan with a store in each of its new nodes that take one.
+    """Set a store in each new node that reads from one.
 
-    One that exists is taken when the plan names it, or without files the person's words; it gets the person's files
-    when the plan says so. Else the files become one store, which a search needs embeddings and a vector store for:
-    those of the store that was embedded last. A form does not know what the instance has: what its plan searches in
-    memory is searched in the store where that is possible.
+    An existing store is used if the plan names it, or if the person names it and attached no files; it gets the files
+    if the plan says so. Otherwise the files become one new store, with the embeddings and vector store of the store
+    embedded last. With `by_form`, an in-memory search is replaced by a search in the store where possible.
     """
     plan = plan.model_copy(
         update={"document_stores": [], "findings": [one for one in plan.findings if one.code not in _OWN_CODES]}
@@ -149,13 +149,13 @@ def with_stores(
 
 
 def _chosen(plan: PlanContract, stores: Sequence[DocumentStoreView]) -> DocumentStoreView | None:
-    """The store that a form names."""
+    """Store that a form names."""
     names = [one.value for one in plan.values if one.param == STORE_FIELD]
     return next((one for one in stores if one.id in names or one.name in names), None)
 
 
 def stores_of(base: GraphIR) -> dict[str, str]:
-    """The nodes of a flow that answer from a store -> what they hold: its id."""
+    """Nodes of a flow that read from a document store: node id -> store id."""
     held = {node.id: node.inputs.get(STORE_FIELD) for node in base.nodes if node.name in STORE_NODES}
     # A loader holds `<id>` or `<id>:<name>`.
     return {node_id: value.partition(":")[0] for node_id, value in held.items() if isinstance(value, str) and value}
@@ -164,7 +164,7 @@ def stores_of(base: GraphIR) -> dict[str, str]:
 def with_additions(
     plan: PlanContract, base: GraphIR, attachments: Sequence[AttachmentFacts], stores: Sequence[DocumentStoreView]
 ) -> PlanContract:
-    """The plan with the person's files in the store of an existing node, where the plan says so by a mark."""
+    """Add the person's files to the store of an existing node, where the plan asks for it by a placeholder."""
     held = {node_id: one for node_id, id_ in stores_of(base).items() for one in stores if one.id == id_}
     documents = documents_of(attachments)
     if not held or not documents:
@@ -183,12 +183,12 @@ def with_additions(
 
 
 def documents_of(attachments: Sequence[AttachmentFacts]) -> list[AttachmentFacts]:
-    """The files that a store takes: neither pictures nor tables of questions or examples."""
+    """Files that a store accepts: no images, and no tables of questions or examples."""
     return [one for one in attachments if one.kind in FILE_LOADERS and not (one.tests or one.examples)]
 
 
 def named_in(said: str, stores: Sequence[DocumentStoreView]) -> DocumentStoreView | None:
-    """The one store whose id or name is in the text; the longest of several, which may begin alike."""
+    """Store whose id or name occurs in the text; the longest name of several; None if no store is named."""
     if exact := next((one for one in stores if one.id in said), None):
         return exact
     found = [one for one in stores if re.search(rf"(?<!\w){re.escape(one.name)}(?!\w)", said, re.IGNORECASE)]
@@ -196,7 +196,7 @@ def named_in(said: str, stores: Sequence[DocumentStoreView]) -> DocumentStoreVie
 
 
 def grown(store: DocumentStoreView, documents: Iterable[AttachmentFacts]) -> PlannedStore:
-    """A store that exists with more files, embedded as it is."""
+    """Existing store with more files and the same embedding."""
     return PlannedStore(
         name=store.name,
         id=store.id,
@@ -210,13 +210,14 @@ def grown(store: DocumentStoreView, documents: Iterable[AttachmentFacts]) -> Pla
 
 
 def agreed_stores(plan: PlanContract) -> list[PlannedStore]:
-    """What an approval of the plan says of its stores, without what was measured."""
+    """Planned stores as the approval covers them, without measured figures."""
     return [one.model_copy(update={"chunks": None}) for one in plan.document_stores]
 
 
 async def measured(plan: PlanContract, files: SessionFiles | None, flowise: FlowiseClient) -> PlanContract:
-    """The plan with the number of pieces that Flowise makes of the files of its new stores, and a finding for a file
-    that it cannot read. Nothing is kept on the server."""
+    """Add to each new store the number of chunks that Flowise makes of its files, and a finding for each unreadable
+    file. Nothing is kept on the server.
+    """
     stores: list[PlannedStore] = []
     findings: list[Finding] = []
     for store in plan.document_stores:
@@ -235,12 +236,12 @@ async def measured(plan: PlanContract, files: SessionFiles | None, flowise: Flow
 
 
 async def _users(store: PlannedStore, flowise: FlowiseClient) -> list[str]:
-    """The flows that answer from a store that exists."""
+    """Flows that read from an existing store."""
     return sorted(await flowise.flows_with(store.id)) if store.id else []
 
 
 async def store_spec(store: PlannedStore, files: SessionFiles | None, session_id: str) -> StoreSpec:
-    """What is written to Flowise for a planned store; files that the session no longer has are left out."""
+    """Build the store's specification for Flowise; files that the session no longer has are left out."""
     loaders: list[LoaderSpec] = []
     probe = ""
     kinds = {one.name: one.kind for one in await files.facts()} if files else {}
@@ -270,22 +271,22 @@ async def store_spec(store: PlannedStore, files: SessionFiles | None, session_id
 
 
 def about(store: PlannedStore) -> str:
-    """The description of a store on the server."""
+    """Description of a store on the server."""
     return f"Made of {', '.join(store.files)}"
 
 
 def stand_ins(plan: PlanContract) -> dict[str, str]:
-    """Ids for checks of a flow whose new stores are not there yet, by name."""
+    """Temporary ids of new stores by name, to check a flow before the stores exist."""
     return {store.name: stand_in_id(store.name) for store in plan.document_stores}
 
 
 def to_make(plan: PlanContract, made: Mapping[str, str]) -> list[PlannedStore]:
-    """The new stores of a plan that are not there yet."""
+    """New stores of a plan that do not exist yet."""
     return [store for store in plan.document_stores if store.name not in made]
 
 
 def with_ids(op: PatchOp, ids: Mapping[str, str]) -> PatchOp:
-    """The op with ids in place of the marks of these new stores (name -> id)."""
+    """Replace the placeholders of new stores in an op by ids (name -> id)."""
     if isinstance(op, AddNode) and (name := new_store(op.params.get(STORE_FIELD))) in ids:
         return op.model_copy(update={"params": {**op.params, STORE_FIELD: ids[str(name)]}})
     if isinstance(op, SetParam) and (name := new_store(op.value)) in ids:
@@ -294,7 +295,7 @@ def with_ids(op: PatchOp, ids: Mapping[str, str]) -> PatchOp:
 
 
 def plan_with_ids(plan: PlanContract, ids: Mapping[str, str]) -> PlanContract:
-    """The plan with ids in place of the marks of these new stores."""
+    """Replace the placeholders of new stores in a plan by ids."""
     values = [
         one.model_copy(update={"value": ids[name]}) if (name := new_store(one.value)) and name in ids else one
         for one in plan.values
@@ -307,14 +308,14 @@ def _planned(name: str, documents: Iterable[AttachmentFacts]) -> PlannedStore:
 
 
 def _which(stores: Sequence[DocumentStoreView]) -> str:
-    """The question for a store that nobody has named."""
+    """Question that asks for the store to use."""
     names = ", ".join(one.name for one in stores[:_NAMES_SHOWN])
     there = f"There are: {names}." if names else "This Flowise has none yet: start again with the files for a new one."
     return f"{there} Which document store should it answer from?"
 
 
 def _searched(plan: PlanContract, schemas: Schemas) -> PlanContract:
-    """The plan with a store that is searched in place of one whose pieces are embedded at each question."""
+    """Replace an in-memory search, which embeds its chunks at each question, by a search in the document store."""
     loaders = [node for node in plan.nodes if node.node_name == "documentStore" and not node.existing]
     others = [node for node in plan.nodes if node not in loaders and _gives_documents(node, schemas)]
     memory = [node for node in plan.nodes if node.node_name == _IN_MEMORY and not node.existing]

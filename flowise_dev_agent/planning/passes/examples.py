@@ -1,4 +1,4 @@
-"""Examples that go with a requirement become lines of the prompt that they are for."""
+"""Example pairs attached to a requirement become lines of the matching prompt."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence, Set
@@ -12,7 +12,7 @@ from flowise_dev_agent.schemas.plan import Part, PlanContract, PlannedValue
 
 #: Code of a finding on examples that no prompt takes, or more than one could.
 EXAMPLES_UNUSED: Final = "EXAMPLES_UNUSED"
-#: What the text of a template ends with is the message of the person: examples go before it.
+#: End of a template, which holds the user's message: examples go before it.
 _TEMPLATE: Final = "template"
 #: Shorter labels occur in texts by chance.
 _SHORTEST_NAME: Final = 3
@@ -23,7 +23,7 @@ _STEPS: Final = {"llmAgentflow": "llmMessages", "agentAgentflow": "agentMessages
 
 
 def examples(context: PlanContext) -> PlanContext:
-    """Write the examples that go with the requirement into the prompt that they are for."""
+    """Write the attached examples into the matching prompt."""
     plan = with_examples(context.plan, context.base, context.schemas, context.request.attachments, context.words)
     return context.having(plan)
 
@@ -35,8 +35,9 @@ def with_examples(
     attachments: Sequence[AttachmentFacts],
     said: Sequence[str] = (),
 ) -> PlanContract:
-    """The plan with the pairs of such files in the prompt that they are for: its one prompt, or of several the one
-    whose node the file's name or the person's words about examples name. Without one a warning asks which."""
+    """Add the pairs of attached files to the plan's only prompt, or to the one whose node the file name or the person
+    names. If none matches, a warning asks for it.
+    """
     files = [one for one in attachments if one.examples]
     if not files or plan.declined or plan.answer is not None:
         return plan
@@ -79,7 +80,7 @@ def _names(
     places: Sequence[tuple[str, str]],
     labels: Mapping[str, str],
 ) -> dict[tuple[str, str], set[str]]:
-    """What people call the node of each prompt; a name that several have says nothing."""
+    """Names by which people may refer to each prompt's node, without ambiguous ones."""
     types = {node.id: node.name for node in base.nodes} | {node.node_id: node.node_name for node in plan.nodes}
     found: dict[tuple[str, str], set[str]] = {}
     for place in places:
@@ -106,7 +107,7 @@ def _place_for(
 def _with_parts(
     plan: PlanContract, places: Sequence[tuple[str, str]], names: Mapping[tuple[str, str], Set[str]]
 ) -> PlanContract:
-    """The plan in which what the person said about the examples is done."""
+    """Mark the parts about the examples as covered."""
     parts: list[Part] = []
     for part in plan.parts:
         quote = part.quote.casefold()
@@ -143,14 +144,14 @@ def _with_lines(
 
 
 def _lines(pairs: Sequence[tuple[str, str]], *, in_template: bool) -> str:
-    """The pairs as a prompt says them; braces of theirs are no variables."""
+    """Format example pairs for a prompt, escaping braces."""
     text = "\n\n".join(f"Input: {given}\nOutput: {wanted}" for given, wanted in pairs)
     text = text.replace("{", "{{").replace("}", "}}") if in_template else text.replace("{{", "{ {")
     return f"Examples of what is wanted:\n\n{text}"
 
 
 def _prompts(plan: PlanContract, base: GraphIR, schemas: Schemas) -> Iterator[tuple[str, str]]:
-    """(node, field) of each prompt: in the plan, else in the flow."""
+    """Yield (node, field) of each prompt in the plan, else in the flow."""
     nodes = {node.id: node.name for node in base.nodes if node.id not in plan.removals}
     nodes |= {node.node_id: node.node_name for node in plan.nodes if not node.existing}
     template = any("romptTemplate" in name for name in nodes.values())

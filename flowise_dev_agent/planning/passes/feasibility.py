@@ -1,6 +1,7 @@
-"""What code tries of a plan before the person sees it: its nodes and values as a flow, and what the server must have.
+"""Check a plan before its approval: compile its nodes and values, and look up the resources that it needs on the
+server.
 
-Everything found here would stop the change after the approval, where only another approval can put it right.
+Each problem found here would stop the change after the approval, where only another approval could fix it.
 """
 
 import asyncio
@@ -39,13 +40,13 @@ from flowise_dev_agent.reasoning.prompt_writing import INSTRUCTIONS
 from flowise_dev_agent.sanitize import shortened
 from flowise_dev_agent.schemas.plan import PlanContract
 
-#: Depends on connections and credentials, which a plan does not have.
+#: Finding codes that depend on connections and credentials, which a plan does not have.
 _LATER: Final = frozenset({"NESTED_CREDENTIAL_UNBOUND", "CREDENTIAL_UNBOUND", "VARIABLE_NOT_SET", "NOT_AN_ID"})
-#: Of the server's own things, in one finding.
+#: Most resources of the server listed in one finding.
 _NAMES_SHOWN: Final = 30
 _NAME_CHARS: Final = 80
 _GIVERS_SHOWN: Final = 4
-#: For all lists together; without them nothing is said about what the server has.
+#: Seconds for all lists together; without them the resources are not checked.
 _LOOKUP_SECS: Final = 20.0
 _VARIABLE_READ: Final = re.compile(r"\$vars\.([A-Za-z_]\w{0,99})")
 #: Lists of node types that only the server has, by the type that lists them.
@@ -56,14 +57,14 @@ _OWN: Final[Mapping[tuple[str, str], str]] = {
 
 
 async def feasibility(context: PlanContext) -> PlanContext:
-    """Try the plan against the flow and the server, as far as it can be tried before the approval."""
+    """Check the plan against the flow and the server, as far as possible before the approval."""
     if context.lookups is None:
         return context
     return context.found(await context.lookups.review_plan(context.plan, context.base))
 
 
 async def reviewed(plan: PlanContract, base: GraphIR, schemas: Schemas, flowise: FlowiseClient) -> list[Finding]:
-    """What is wrong with the nodes and values of a plan for the flow `base`; empty for one that changes nothing."""
+    """Findings on the nodes and values of a plan for the flow `base`; empty if the plan changes nothing."""
     if (
         plan.declined
         or plan.answer is not None
@@ -81,7 +82,7 @@ async def reviewed(plan: PlanContract, base: GraphIR, schemas: Schemas, flowise:
 
 
 def _tried(plan: PlanContract, base: GraphIR, schemas: Schemas) -> tuple[GraphIR | None, list[Finding]]:
-    """The flow as far as the plan goes, without new connections, and what is wrong with it."""
+    """Compile the plan without new connections: (flow or None, findings)."""
     ops = [
         *(
             AddNode(node_name=one.node_name, node_id=one.node_id, label=one.label or None)
@@ -105,7 +106,7 @@ def _tried(plan: PlanContract, base: GraphIR, schemas: Schemas) -> tuple[GraphIR
 
 
 def _as_advice(finding: Finding) -> Finding:
-    """The finding for a plan: what stays is shown to the person, and no op is at fault."""
+    """Turn a finding into a warning about the plan, without a reference to an op."""
     hint = finding.hint
     if finding.code == "REQUIRED_PARAM_MISSING":
         hint = f"Add it to `values` of {finding.where}, or say in `placeholders` what the person must give."
@@ -113,11 +114,11 @@ def _as_advice(finding: Finding) -> Finding:
 
 
 def _concerns(finding: Finding, plan: PlanContract, graph: GraphIR) -> bool:
-    """Whether a finding is about a value of the plan, or a required one that it lacks, whatever is connected later."""
+    """True if the finding is about a planned or missing value, independent of later connections."""
     if finding.code in _LATER or not finding.field:
         return False
     if finding.code == "UNKNOWN_VARIABLE" and "$iteration" in finding.detail:
-        # Which steps are inside of an iteration is not in a plan.
+        # A plan does not contain which steps are inside an iteration.
         return not any(node.node_name == "iterationAgentflow" for node in plan.nodes)
     if finding.code == "REQUIRED_PARAM_MISSING":
         node = graph.node(finding.where)
@@ -125,13 +126,13 @@ def _concerns(finding: Finding, plan: PlanContract, graph: GraphIR) -> bool:
         if node is None or not is_new or finding.field == INSTRUCTIONS.get(node.name):
             return False
         entry = next((one for one in node.params if one["name"] == finding.field), None)
-        # A file is the person's to give: one that says so stands in for it.
+        # A missing file is provided by the person: a marked stand-in is used.
         return not (entry and entry["type"] == "file")
     return any(value.node_id == finding.where and overlap(value.param, finding.field) for value in plan.values)
 
 
 def overlap(one: str, other: str) -> bool:
-    """Whether two fields are the same, or one is inside of the other."""
+    """True if two field paths are equal or one contains the other."""
     return one == other or one.startswith((f"{other}.", f"{other}[")) or other.startswith((f"{one}.", f"{one}["))
 
 
@@ -139,7 +140,7 @@ def overlap(one: str, other: str) -> bool:
 
 
 def unfed(plan: PlanContract, base: GraphIR, graph: GraphIR, schemas: Schemas) -> Iterator[Finding]:
-    """Required inputs that no node of the flow to be could feed: of new nodes, and of those whose source goes."""
+    """Findings for required inputs that no node can feed: of new nodes, and of nodes whose source is removed."""
     new = {node.node_id for node in plan.nodes if not node.existing}
     freed = {(edge.target, edge.input_name) for edge in base.edges if edge.source in plan.removals}
     for node in graph.nodes:
@@ -176,12 +177,12 @@ def _givers(types: frozenset[str], schemas: Schemas) -> str:
 
 
 class _Choice(NamedTuple):
-    """A field that takes something that exists on the server, and what the plan puts there."""
+    """Field that selects a resource of the server, with its planned value."""
 
     where: str
     field: str
     what: str
-    #: The node type that lists what there is, and its method for it.
+    #: Node type that lists the resources, and its method.
     lists: tuple[str, str]
     value: str
 
@@ -189,7 +190,7 @@ class _Choice(NamedTuple):
 async def _missing_resources(
     plan: PlanContract, graph: GraphIR, schemas: Schemas, flowise: FlowiseClient
 ) -> list[Finding]:
-    """Document stores, flows, assistants, custom tools and variables that the plan uses and the server lacks."""
+    """Findings for document stores, flows, assistants, tools and variables that the plan uses and the server lacks."""
     found: list[Finding] = []
     options: dict[tuple[str, str], list[OptionEntry] | None] = {}
     for choice in _choices(plan, graph, schemas):
@@ -245,8 +246,7 @@ def _choices(plan: PlanContract, graph: GraphIR, schemas: Schemas) -> Iterator[_
 
 
 def _fields(schema: NodeSchema, inputs: Mapping[str, Any], where: str, around: str) -> Iterator[_Choice]:
-    """The fields and row fields of a node type that take something of the server; those that may stay empty are left
-    out when they are."""
+    """Yield the fields and row fields of a node type that select a resource, without empty optional ones."""
     for entry in schema.definitions.visible_params(inputs):
         name = str(entry["name"])
         yield from _choice(schema, entry, inputs.get(name), where, f"{around}{name}")
@@ -268,7 +268,7 @@ def _choice(schema: NodeSchema, entry: InputEntry, value: Any, where: str, field
 
 
 async def _options(flowise: FlowiseClient, name: str, method: str) -> list[OptionEntry] | None:
-    """What the server lists; None when it cannot tell."""
+    """Options that the server lists for a node type; None if it does not answer."""
     try:
         return await flowise.node_options(name, method)
     except FlowiseError:

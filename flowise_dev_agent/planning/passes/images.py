@@ -1,4 +1,4 @@
-"""Images that go with a requirement: the flow's models get to see them, and its tests send them."""
+"""Attached images: the flow's models receive them, and its tests send them."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -25,14 +25,14 @@ _MODELS: Final = frozenset({"modelName", "model"})
 _ENDS: Final = frozenset(
     {"llmChain", "conversationChain", "reactAgentChat", "conversationalAgent", "toolAgent", "supervisor", "seqStart"}
 )
-#: The steps of agentflows that do: the fields with their model and its settings.
+#: AgentFlow node types that accept images, and their model fields.
 _STEPS: Final = {
     "llmAgentflow": ("llmModel", "llmModelConfig"),
     "agentAgentflow": ("agentModel", "agentModelConfig"),
     "conditionAgentAgentflow": ("conditionAgentModel", "conditionAgentModelConfig"),
 }
 _ALLOWED: Final = re.compile(rf'"{_SWITCH}":\s*true')
-#: Models that are known not to see.
+#: Models known not to accept images.
 _BLIND: Final = re.compile(
     r"gpt-3\.5|gpt-4(?:-\d{4}(?:-preview)?|-32k)?$|o1-(?:mini|preview)|o3-mini|claude-(?:2|instant)|deepseek|mistral-tiny",
     re.IGNORECASE,
@@ -40,7 +40,7 @@ _BLIND: Final = re.compile(
 
 
 def images(context: PlanContext) -> PlanContext:
-    """Let the models of the flow see the images that go with the requirement."""
+    """Let the models of the flow receive the attached images."""
     plan = with_images(
         context.plan, context.base, context.schemas, context.request.attachments, " ".join(context.words)
     )
@@ -50,8 +50,9 @@ def images(context: PlanContext) -> PlanContext:
 def with_images(
     plan: PlanContract, base: GraphIR, schemas: Schemas, attachments: Sequence[AttachmentFacts], said: str
 ) -> PlanContract:
-    """The plan with image uploads turned on wherever its models take them, and with models that see: one that is known
-    not to gives way to the default of its node, unless the person named it. Without such a model a finding says so."""
+    """Enable image uploads where the models accept them. A model known not to accept images is replaced by its node's
+    default, unless the person named it; a finding reports a flow without a suitable model.
+    """
     images = [one.name for one in attachments if one.kind == "image"]
     if not images or plan.declined or plan.answer is not None:
         return plan
@@ -82,7 +83,7 @@ def with_images(
 
 
 async def uploads(files: SessionFiles | None, flow_data: str) -> list[ImageUpload]:
-    """The images of the session, for a flow that takes some."""
+    """Images of the session as uploads; empty if the flow accepts none."""
     if files is None or not _ALLOWED.search(flow_data):
         return []
     found: list[ImageUpload] = []
@@ -94,7 +95,7 @@ async def uploads(files: SessionFiles | None, flow_data: str) -> list[ImageUploa
 
 
 def _in_chat(plan: PlanContract, base: GraphIR, schemas: Schemas) -> Iterator[tuple[str, str]]:
-    """(node, prefix of its fields) of the models of a chatflow that take images."""
+    """Yield (node, field prefix) of the models of a chatflow that accept images."""
     nodes = [(node.node_id, node.node_name) for node in plan.nodes if not node.existing]
     nodes += [(node.id, node.name) for node in base.nodes if node.id not in plan.removals]
     if any(name in _ENDS for _, name in nodes):

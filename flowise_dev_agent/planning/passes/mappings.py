@@ -1,5 +1,6 @@
-"""What passes from tools of one domain to those of another: which field becomes which input, where none fits, what the
-agent of the flow is told of it, and whether its calls kept to it."""
+"""Field mappings between tools of different domains: derive them, report gaps, describe them to the flow's agent, and
+check calls against them.
+"""
 
 import json
 import re
@@ -20,18 +21,19 @@ MAPPING_MISSING: Final = "DATA_MAPPING_MISSING"
 MAPPING_UNCLEAR: Final = "DATA_MAPPING_UNCLEAR"
 MAPPING_TYPE: Final = "DATA_MAPPING_TYPE"
 _OWN_CODES: Final = frozenset({MAPPING_MISSING, MAPPING_UNCLEAR, MAPPING_TYPE})
-#: So deep what tools give is read.
+#: Depth to which tool outputs are read.
 _DEEPEST: Final = 50
 
 
 def mappings(context: PlanContext) -> PlanContext:
-    """Name the fields of one domain that become inputs of another."""
+    """Add the mappings from fields of one domain to inputs of another."""
     return context.having(with_mappings(context.plan, context.request.ready_tools)) if context.is_open else context
 
 
 def with_mappings(plan: PlanContract, tools: Sequence[ReadyTool]) -> PlanContract:
-    """The plan with what passes between its domains. An input is the field that has its name, the thing before the
-    field included: `workerId` is `worker.id`, and `id` alone says nothing."""
+    """Add the field mappings of a plan. A field matches an input by name with its object: `workerId` is `worker.id`,
+    and `id` alone matches nothing.
+    """
     used = [tool for tool in tools if tool.domain in plan.domain_targets]
     mappings: list[FieldMapping] = []
     findings: list[Finding] = []
@@ -56,8 +58,9 @@ def with_mappings(plan: PlanContract, tools: Sequence[ReadyTool]) -> PlanContrac
 
 
 def with_sources(tools: Sequence[ReadyTool]) -> tuple[ReadyTool, ...]:
-    """The tools, with what the agent of the flow reads when it calls one: of each input that a field of another domain
-    becomes, which field, and which tools give it."""
+    """Add to the tools' input descriptions the field of another domain that fills each input, and the tools that return
+    it.
+    """
     return tuple(_with_sources(tool, tools) for tool in tools)
 
 
@@ -72,7 +75,7 @@ def _with_sources(tool: ReadyTool, tools: Sequence[ReadyTool]) -> ReadyTool:
 
 
 def _told(value: Any, said: Mapping[str, str]) -> Any:
-    """The typed inputs of a tool with these words in their descriptions; anything else as it is."""
+    """Append the texts to the input descriptions of a tool; other values stay unchanged."""
     inputs = inner_json(value) if isinstance(value, str) else None
     if not isinstance(inputs, dict):
         return value
@@ -86,8 +89,7 @@ def _told(value: Any, said: Mapping[str, str]) -> Any:
 
 
 def kept_to(trial: Trial, trace: Trace, mappings: Sequence[FieldMapping]) -> Trial:
-    """The trial, failed when an input that a field of another domain becomes held what neither a tool nor the person
-    had said before: the model of the flow made it up."""
+    """Fail the trial if a mapped input held a value that no tool and no person had given: the model invented it."""
     heard = [turn.said for turn in trace.turns]
     for call in trace.used_tools if trial.passed and not trace.cut else ():
         for mapping in mappings:
@@ -101,12 +103,12 @@ def kept_to(trial: Trial, trace: Trace, mappings: Sequence[FieldMapping]) -> Tri
 
 
 def _held(value: Any, name: str) -> Iterator[str]:
-    """What an input of a call holds, at whatever depth."""
+    """Yield the values of an input in a call's arguments, at any depth."""
     return (text for key, text in _texts(value) if key == name and text)
 
 
 def _texts(value: Any, key: str = "", depth: int = 0) -> Iterator[tuple[str, str]]:
-    """(name, text) of what stands in a value, those in a list with its name; texts of JSON are read."""
+    """Yield (name, text) of all texts in a value; items of a list have its name, and JSON texts are parsed."""
     if isinstance(value, str):
         value = inner_json(value) or value
     if isinstance(value, dict) and depth < _DEEPEST:

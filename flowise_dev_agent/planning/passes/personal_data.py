@@ -1,4 +1,4 @@
-"""Personal data that passes between domains: named at the plan, and masked where a session keeps what a flow did."""
+"""Personal data that passes between domains: shown in the plan, and masked in stored traces."""
 
 import json
 import re
@@ -24,13 +24,13 @@ _TELLING: Final = re.compile(r"\b(?:[^\W\d_a-zß-öø-ÿ][\w'’-]*|\w*\d[\w-]*)
 
 
 def personal_data(context: PlanContext) -> PlanContext:
-    """Warn of personal data that can pass from one domain of the plan to another."""
+    """Warn of personal data that may pass from one domain of the plan to another."""
     used = [tool for tool in context.request.ready_tools if tool.domain in context.plan.domain_targets]
     return context.found(passes(used)) if context.is_open else context
 
 
 def passes(tools: Sequence[ReadyTool]) -> list[Finding]:
-    """A warning for each domain whose personal data an agent may hand to the tools of another domain."""
+    """Warnings for domains whose personal data an agent may pass to tools of another domain."""
     found: list[Finding] = []
     for source in dict.fromkeys(tool.domain for tool in tools):
         fields = list(dict.fromkeys(name for tool in tools if tool.domain == source for name in tool.pii_fields))
@@ -53,10 +53,10 @@ def passes(tools: Sequence[ReadyTool]) -> list[Finding]:
 
 
 def without_personal_data(trace: Trace, pii_fields: Sequence[str], pii_tools: Sequence[str] = ()) -> Trace:
-    """The trace with every value under the name of a field masked, and these values in its texts, too.
+    """Mask the values of personal fields in a trace, and their occurrences in its texts.
 
-    A plain text of one of `pii_tools` has no names of fields: it goes as a whole, and elsewhere what looks like a name
-    or a number of it.
+    Plain text output of a tool in `pii_tools` has no field names: it is masked completely, and so are names and numbers
+    of it elsewhere.
     """
     names = {field.rpartition(".")[2].casefold() for field in pii_fields} - {""}
     if not names:
@@ -92,7 +92,7 @@ def _cleaned(one: T, clean: Callable[[Any], Any]) -> T:
 
 
 def _texts(value: Any, depth: int) -> Iterator[str]:
-    """The plain texts of a tool's output, those of MCP included."""
+    """Yield the plain texts of a tool's output, including MCP content."""
     if depth > _DEEPEST:
         return
     if isinstance(value, list):
@@ -114,7 +114,7 @@ def _plain(name: str) -> str:
 
 
 def _values(value: Any, names: Set[str], depth: int) -> Iterator[str]:
-    """Texts under the names, also in JSON inside texts."""
+    """Yield the texts of the named fields, also in JSON inside texts."""
     if depth > _DEEPEST:
         return
     if isinstance(value, Mapping):

@@ -1,10 +1,10 @@
-"""Values that a field does not take, and texts that nobody asked to replace."""
+"""Check planned values: invalid options, and texts that nobody asked to replace."""
 
 from flowise_dev_agent.planning.context import PlanContext
 from flowise_dev_agent.reasoning.plan_findings import lost_texts, unknown_options
 
 
 def planned_values(context: PlanContext) -> PlanContext:
-    """Find values that are no option of their field, and texts of the flow that the plan overwrites."""
+    """Find values that are no option of their field, and unrequested changes of the flow's texts."""
     plan, request = context.plan, context.request
     return context.found([*unknown_options(plan, request), *lost_texts(plan.values, request)])

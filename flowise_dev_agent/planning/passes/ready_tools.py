@@ -1,4 +1,4 @@
-"""Tools that domains bring ready-made: in the plan before the person sees it, and in the ops without a model."""
+"""Ready-made tools of domains: added to the plan before its approval, and to the ops without a model."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -10,7 +10,7 @@ from flowise_dev_agent.planning.context import PlanContext
 from flowise_dev_agent.reasoning.contracts import ReadyTool
 from flowise_dev_agent.schemas.plan import PlanContract, PlannedNode, PlannedValue, TestCase
 
-#: What an agent inside an agentflow keeps its tools in, and the fields of such a row.
+#: Field with the tools of an agentflow's agent, and the fields of a row.
 AGENT: Final = "agentAgentflow"
 ROWS: Final = "agentTools"
 _SELECTED: Final = "agentSelectedTool"
@@ -21,23 +21,23 @@ NO_AGENT: Final = "NO_AGENT_FOR_TOOL"
 
 
 def ready_tools(context: PlanContext) -> PlanContext:
-    """Add the tools that domains bring."""
+    """Add the ready-made tools of the domains to the plan."""
     return context.having(with_ready_tools(context.plan, context.request.ready_tools, context.base, context.schemas))
 
 
 def owner_of(node_id: str) -> str:
-    """The domain that brings a node; empty for one that a plan brings itself."""
+    """Name of the domain that provides a node; empty for the plan's own nodes."""
     domain, separator, _ = node_id.partition(_SEPARATOR)
     return domain if separator else ""
 
 
 def owned(plan: PlanContract, domain: str) -> list[PlannedNode]:
-    """The new nodes of a plan that a domain brings."""
+    """New nodes of a plan that a domain provides."""
     return [node for node in plan.nodes if not node.existing and owner_of(node.node_id) == domain]
 
 
 def with_ready_tools(plan: PlanContract, tools: Sequence[ReadyTool], base: GraphIR, schemas: Schemas) -> PlanContract:
-    """The plan with these tools: their nodes, values, data, and for each a test that wants to see it used.
+    """Add tools to a plan: their nodes, values and data, and a test for the use of each.
 
     In an agentflow they become rows of its agent. Without an agent that takes tools a finding says so.
     """
@@ -77,7 +77,7 @@ def with_ready_tools(plan: PlanContract, tools: Sequence[ReadyTool], base: Graph
 
 
 def ops_of(plan: PlanContract, domain: str, base: GraphIR, schemas: Schemas) -> list[PatchOp]:
-    """The ops for the new nodes of a plan that a domain brings: each node with its values, connected to the agent."""
+    """Ops for a domain's new nodes in a plan: each node with its values, connected to the agent."""
     agent = _agent_of(plan, base, schemas)
     ops: list[PatchOp] = []
     for node in owned(plan, domain):
@@ -89,8 +89,7 @@ def ops_of(plan: PlanContract, domain: str, base: GraphIR, schemas: Schemas) -> 
 
 
 def merged(first: Sequence[PatchOp], shares: Mapping[str, Sequence[PatchOp]]) -> list[PatchOp]:
-    """The ops of all domains with one owner for each node: on a node that a domain in `shares` brings only that
-    domain's ops count."""
+    """Merge the ops of all domains: for a node of a domain in `shares`, only that domain's ops count."""
     kept = [op for op in first if not any(owner_of(id_) in shares for id_ in _about(op))]
     return [*kept, *(op for ops in shares.values() for op in ops)]
 
@@ -100,7 +99,7 @@ def _about(op: PatchOp) -> tuple[str, ...]:
 
 
 def _agent_of(plan: PlanContract, base: GraphIR, schemas: Schemas) -> str | None:
-    """The node that takes the tools: a planned one before those that the flow has."""
+    """Id of the agent that gets the tools: a planned one before one of the flow."""
     planned = [(node.node_id, node.node_name) for node in plan.nodes if node.node_id not in plan.removals]
     stays = [(node.id, node.name) for node in base.nodes if node.id not in plan.removals]
     for node_id, name in [*planned, *stays]:
@@ -116,7 +115,7 @@ def _agent_of(plan: PlanContract, base: GraphIR, schemas: Schemas) -> str | None
 def _with_node(plan: PlanContract, tool: ReadyTool, base: GraphIR) -> PlanContract:
     if base.node(tool.node_id) is not None:
         return plan
-    # The same tool as it was planned without what the domain knows.
+    # The same tool, planned without the domain's knowledge.
     twins = {
         node.node_id
         for node in plan.nodes
@@ -142,7 +141,7 @@ def _with_row(plan: PlanContract, tool: ReadyTool, agent: str, base: GraphIR) ->
 
 
 def _same_tool(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    """Whether two rows are one tool; what it says of its inputs depends on the other tools that there were."""
+    """True if two rows hold the same tool, ignoring its input schema, which depends on the other tools."""
     parts = [
         {name: value for name, value in (row.get(f"{_SELECTED}Config") or {}).items() if not name.endswith("Schema")}
         for row in (one, other)

@@ -1,4 +1,4 @@
-"""A planned node that belongs at an input which takes one source, and the node that is connected there now."""
+"""Replace the source of a single-source input by a planned node."""
 
 from typing import NamedTuple
 
@@ -12,7 +12,7 @@ from flowise_dev_agent.schemas.plan import PlanContract, PlannedNode
 
 
 class _Place(NamedTuple):
-    """An input that takes one source, and what is connected to it."""
+    """Single-source input, and the node connected to it."""
 
     source: FlowNode
     target: FlowNode
@@ -20,15 +20,15 @@ class _Place(NamedTuple):
 
 
 def replaced_sources(context: PlanContext) -> PlanContext:
-    """Remove what a new node replaces at an input that takes one source."""
+    """Remove nodes that a new node replaces at a single-source input."""
     plan, findings = with_replaced_sources(context.plan, context.request)
     return context.having(plan).found(findings)
 
 
 def with_replaced_sources(plan: PlanContract, request: PlanRequest) -> tuple[PlanContract, list[Finding]]:
-    """The plan with removals that follow from its new nodes, and a finding where it must say what goes.
+    """Add the removals that follow from new nodes, and a finding for each ambiguous one.
 
-    Removed is a node of the same category as the new one that feeds nothing but the one input at which both belong.
+    A node is removed if it has the new node's category and feeds only the input that both fit.
     """
     base = request.flow.graph
     if plan.declined:
@@ -59,7 +59,7 @@ def with_replaced_sources(plan: PlanContract, request: PlanRequest) -> tuple[Pla
 def _taken_places(
     node: PlannedNode, plan: PlanContract, removals: list[str], base: GraphIR, store: NodeStore
 ) -> list[_Place]:
-    """The occupied inputs at which a new node belongs; none when it has another place to go."""
+    """Occupied inputs that a new node fits; empty if it fits a free input."""
     schema = store.get(node.node_name)
     types = {name for output in schema.outputs for name in output.base_classes} if schema else set[str]()
     others = [store.get(other.node_name) for other in plan.nodes if not other.existing and other is not node]

@@ -1,4 +1,4 @@
-"""What needs no reasoning: the operation, and kind and name of a flow that exists."""
+"""Set the plan's fixed fields: the operation, and the kind and name of an existing flow."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ _NAME_CHARS = 120
 
 
 def target(context: PlanContext) -> PlanContext:
-    """Set the operation, the answer to a question, and kind and name of the flow that is changed or copied."""
+    """Set the operation, the answer to a question, and the kind and name of the flow to change or copy."""
     plan, request = context.plan, context.request
     intent, name = request.intent, request.target
     fixed: dict[str, Any] = {
