@@ -13,7 +13,7 @@ from flowise_dev_agent.schemas.audit import AuditPage, AuditReport, AuditRow, Er
 
 ExportFormat = Literal["jsonl", "csv"]
 _COLUMNS: Final = tuple(AuditRow.model_fields)
-#: A spreadsheet takes a cell that begins so for a formula.
+#: A spreadsheet takes a cell that begins with one of these for a formula.
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
 
 

@@ -26,7 +26,7 @@ _TIMEOUT_SECS: Final = 10.0
 _MAX_BYTES: Final = 1024 * 1024
 _MAX_TOKEN_CHARS: Final = 16 * 1024
 _LEEWAY_SECS: Final = 30
-#: How long addresses and keys are kept, and how soon an unknown key may make us ask again.
+#: Seconds that metadata and keys are cached, and shortest time between two requests for an unknown key.
 _KEPT_SECS: Final = 3_600.0
 _AGAIN_SECS: Final = 60.0
 

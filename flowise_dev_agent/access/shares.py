@@ -186,7 +186,7 @@ class ShareService:
             said = await self._conversations.of_flow(row.chatflow_id or "", None, limit=_MOST_SESSIONS)
             sessions = said.sessions
         else:
-            # Its open question is shown by nothing here, and a conversation takes one without its data.
+            # The open interrupt is not shown here.
             sessions = await self._conversations.of([replace(session, interrupt=None)])
             kept = [one for one in kept if one.session_id == session.id]
         return _public(

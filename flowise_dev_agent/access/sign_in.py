@@ -45,7 +45,7 @@ class SignIn:
         self.seconds = round(settings.session_hours * 3600)
         # A browser takes cookies with this prefix only from the host itself, over https.
         prefix = "__Host-" if self.is_secure else ""
-        #: The names of the cookies of who is signed in, and of who is about to.
+        #: Names of the cookies of a sign-in and of a sign-in in progress.
         self.cookie = f"{prefix}flowise-dev-agent-session"
         self.attempt_cookie = f"{prefix}flowise-dev-agent-sign-in"
 
@@ -163,7 +163,7 @@ def _unpacked(kept: str) -> tuple[str, str, str, str]:
         state, nonce, verifier, view = kept.split(".")
         decoded = base64.urlsafe_b64decode(view).decode()
     except (ValueError, binascii.Error):
-        # Nothing has this state: `finish` refuses it.
+        # No sign-in has this state, so `finish` refuses it.
         return secrets.token_urlsafe(32), "", "", ""
     return state, nonce, verifier, decoded if _RETURN_TO.fullmatch(decoded) else ""
 

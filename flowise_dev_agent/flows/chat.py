@@ -1,4 +1,4 @@
-"""Trial conversations with a flow, marked so that they are kept apart from those of visitors."""
+"""Trial conversations with a flow, marked to keep them apart from conversations of visitors."""
 
 import asyncio
 import re

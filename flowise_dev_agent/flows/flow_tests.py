@@ -43,7 +43,7 @@ from flowise_dev_agent.timings import Timings
 
 logger = logging.getLogger(__name__)
 
-#: Of a whole test; the Flowise client bounds each question.
+#: Seconds for a whole test; the Flowise client limits each question.
 _TEST_SECS: Final = 1_800.0
 _CLEAN_UP_SECS: Final = 30.0
 _LONGEST_ANSWER: Final = 32_000
@@ -81,8 +81,10 @@ class FlowTestService:
         )
 
     async def start_text(self, body: TestFlowText, instance: str | None) -> FlowTestView:
-        """Queue a test of a flow that is not on the server. Raises NotAFlowError, and InvalidInputError for one that
-        may not be written there."""
+        """Queue a test of a flow that is not on the server.
+
+        Raises NotAFlowError, and InvalidInputError for a flow that may not be written there.
+        """
         instance_id = self._instances.resolve(instance)
         endpoint = self._instances.endpoint(instance_id)
         kind, findings = await self._checked(body.flow_data, body.kind, instance_id)

@@ -54,7 +54,7 @@ class Reconciler:
             leftovers = [item for item in leftovers if self._instances.is_at(instance_id, item.endpoint)]
             async with asyncio.timeout(_INSTANCE_SECS):
                 count += await self._remove_flows(client, [item for item in leftovers if not is_store(item.tag)])
-                # A store that a flow uses stays, so the flows are removed before.
+                # A store that a flow uses is kept, so flows are removed first.
                 count += await self._remove_stores(client, [item for item in leftovers if is_store(item.tag)])
                 checked = [item.tag for item in leftovers]
         except (FlowiseError, InvalidInputError, ConnectionUnreadableError) as error:

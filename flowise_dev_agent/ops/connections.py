@@ -69,7 +69,7 @@ class StoredFlowise(Contract):
 
     endpoint: HttpUrl
     api_key: SecretStr | None
-    #: Where the same server was before.
+    #: Earlier addresses of the same server.
     formerly: tuple[HttpUrl, ...] = ()
 
 
@@ -83,9 +83,9 @@ class Connections:
         self._seen: Mapping[ConnectionKind, ConnectionRow] = {}
         self._flowise: StoredFlowise | None = None
         self._model: ConnectModel | None = None
-        #: Stored, and not readable with SECRETS_KEY.
+        #: Stored connections that SECRETS_KEY cannot decrypt.
         self._unreadable: frozenset[ConnectionKind] = frozenset()
-        #: Used by runs that began before a change.
+        #: Reasoners of runs that began before a change.
         self._retired: list[Reasoner] = []
         self.instances = Instances(settings.flowise, on_call=count_call)
         self.reasoning = settings.reasoning
@@ -253,7 +253,7 @@ class Connections:
             return shape.model_validate_json(self._vault.decrypt(row.sealed))
         except (InvalidToken, ValueError):
             if used and earlier and earlier.changed_at == row.changed_at:
-                # A process that has the next key already has sealed the same again.
+                # Another process with the next key has encrypted the same content again.
                 return used
             logger.warning("The stored connection '%s' cannot be read with SECRETS_KEY.", kind)
             return None

@@ -14,10 +14,10 @@ from flowise_dev_agent.persistence import AuditLog, Fact
 from flowise_dev_agent.redaction import masked
 from flowise_dev_agent.schemas.document_stores import DocumentStoreList, RefreshedStore, pieces
 
-#: For one call, and for a whole refresh.
+#: Seconds for one call, and for a whole refresh.
 _CALL_SECS: Final = 300.0
 _ALL_SECS: Final = 900.0
-#: Of the stores that are read now, by server and id.
+#: Locks of the stores that are being read, by server and id.
 _turns: Final[WeakValueDictionary[tuple[str, UUID], asyncio.Lock]] = WeakValueDictionary()
 
 
@@ -30,10 +30,10 @@ async def document_stores(instances: Instances, instance: str | None) -> Documen
 async def refresh_store(
     instances: Instances, audit_log: AuditLog, store_id: UUID, instance: str | None
 ) -> RefreshedStore:
-    """Read every source of a store again and write to its vector store what changed. Safe to repeat.
+    """Read every source of a store again and write the changes to its vector store. Safe to repeat.
 
-    Flowise's own refresh is not used: it removes the vectors of all sources but one, or writes each twice. Of two at
-    the same time the second begins after the first, since what both write at once may be there twice.
+    Flowise's own refresh is not used: it removes the vectors of all sources but one, or writes each twice. Concurrent
+    refreshes of a store run one after the other, since they could write the same pieces twice.
 
     Raises:
         InvalidInputError: the vector store would hold every piece twice, since there is no record manager.

@@ -22,7 +22,7 @@ from flowise_dev_agent.schemas.service import (
 )
 from flowise_dev_agent.sessions.feed import Feed
 
-#: The parts of the pool's own report that are shown, and their names.
+#: Reported statistics of the pool -> their names in the metric.
 _POOL: Final = {"pool_size": "open", "pool_available": "idle", "requests_waiting": "waiting"}
 
 

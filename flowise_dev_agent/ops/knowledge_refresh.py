@@ -28,9 +28,9 @@ logger = logging.getLogger(__name__)
 
 #: Steps of a refresh, in this order.
 STEPS: Final = ("nodes", "templates", "credentials")
-#: Of one step; the Flowise client's own limits are tighter.
+#: Seconds for one step; the Flowise client's own limits are tighter.
 _STEP_SECS: Final = 60.0
-#: After so many lost workers a refresh is given up.
+#: Number of lost workers after which a refresh fails.
 _ATTEMPTS: Final = 3
 _LOST: Final = {
     "code": "worker_lost",
@@ -146,7 +146,7 @@ class Refresher:
         return StepResult(count=len(await self._templates.refresh(instance_id, client)))
 
     async def _read_credentials(self, instance_id: str, client: FlowiseClient) -> StepResult:
-        # Sessions read them on their own; here it shows whether the key is allowed to.
+        # Only checks that the key may read them: sessions read credentials themselves.
         del instance_id
         return StepResult(count=len(await client.list_credentials()))
 

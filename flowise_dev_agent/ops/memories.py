@@ -28,7 +28,7 @@ class MemoryService:
         offset: int = 0,
         kind: MemoryKind | None = None,
     ) -> MemoryPage:
-        """A page of notes, then patterns, best first: all, those that match words, or the one with an id."""
+        """A page of notes, then patterns, best first: all, matches of a query, or the memory with an id."""
         terms = terms_of(query)
         end = offset + limit
         notes: list[NoteRow] = []

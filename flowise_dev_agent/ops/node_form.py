@@ -13,7 +13,7 @@ from flowise_dev_agent.schemas.nodes import OptionView
 
 _TEXT_CHARS: Final = 600
 _DEEPEST: Final = 4
-#: How a field of text is edited.
+#: Editor of a text field.
 _FORMATS: Final[Mapping[str, str]] = {
     "password": "password",
     "code": "code",
@@ -85,7 +85,7 @@ def _type(entry: InputEntry, kind: str, listed: Sequence[OptionView], depth: int
     if kind == "boolean":
         return {"type": "boolean"}
     if kind in _LISTS:
-        # What the server lists may change, and some fields take other names as well.
+        # Options listed by the server may change, and some fields accept other names as well.
         closed = kind == "options" and not entry.get("freeSolo")
         return {"type": "string", **({"oneOf" if closed else "x-options": choices} if choices else {})}
     if kind in _SEVERAL:

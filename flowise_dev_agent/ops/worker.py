@@ -34,7 +34,7 @@ logger = logging.getLogger(__name__)
 
 _RESTART_SECS: Final = (0.2, 5.0)
 _KEEP_FINISHED_JOBS_HOURS: Final = 24
-#: How often a worker process is registered with the queue: for runs, and for webhooks.
+#: Consumers of a worker process that are registered with the queue: for runs, and for webhooks.
 CONSUMERS: Final = 2
 
 

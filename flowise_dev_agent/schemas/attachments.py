@@ -9,13 +9,13 @@ from pydantic import Field
 from flowise_dev_agent.schemas.base import Contract
 
 AttachmentKind = Literal["pdf", "docx", "text", "markdown", "csv", "openapi", "image"]
-#: Of one session.
+#: Most files of one session.
 MOST_ATTACHMENTS: Final = 10
 MAX_ATTACHMENT_BYTES: Final = 20 * 1024 * 1024
 #: Limits of an image: those of Flowise's own chat, and a decoded size of a few hundred MB at most.
 MAX_IMAGE_BYTES: Final = 5 * 1024 * 1024
 MAX_IMAGE_PIXELS: Final = 40_000_000
-#: Of all files of a session together: Flowise takes 50 MB in one request, a third of it for their encoding.
+#: Most bytes of all files of a session: Flowise accepts 50 MB in one request, and base64 adds a third.
 MAX_SESSION_BYTES: Final = 30 * 1024 * 1024
 
 

@@ -10,7 +10,7 @@ from flowise_dev_agent.sanitize import json_size
 from flowise_dev_agent.texts import Param, Text
 
 JsonMapping: TypeAlias = Mapping[str, JsonValue]
-#: How a session ends.
+#: Outcome of an ended session.
 Outcome: TypeAlias = Literal["accepted", "answered", "rolled_back", "declined", "cancelled"]
 M = TypeVar("M", bound=BaseModel)
 T = TypeVar("T")
@@ -62,7 +62,7 @@ def kept(words: str) -> TextCode:
     return TextCode.of(words, inside=True) if isinstance(words, Text) else TextCode(code="", text=words)
 
 
-#: Earlier versions kept the words alone.
+#: Earlier versions stored only the English text.
 KeptText = Annotated[TextCode, BeforeValidator(lambda value: kept(value) if isinstance(value, str) else value)]
 
 

@@ -20,9 +20,7 @@ from flowise_dev_agent.schemas.plan import PlanContract
 
 
 class DesignForm(Contract):
-    """A new flow, part by part. What is left out is as a plain chatbot has it. `x-show` in the schema: a form asks for
-    the part only where it applies. `x-options`: how a form names what can be chosen. `x-lists`: what can be chosen is
-    listed at that path."""
+    """A new flow, part by part. Missing parts follow those of a plain chatbot."""
 
     name: Annotated[Name, Field(max_length=120)]
     kind: Literal["chat", "task", "steps"] = Field(

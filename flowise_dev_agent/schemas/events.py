@@ -216,7 +216,7 @@ class NodeEvent:
     phase: str | None
     summary: str
     data: EventData
-    #: Stored with the event, which refers to it.
+    #: Artifact that is stored with the event and referred to by it.
     artifact: NodeArtifact | None = None
 
 

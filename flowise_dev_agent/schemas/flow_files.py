@@ -1,4 +1,4 @@
-"""Flows as code: a file of a directory, what was applied from it, and what a run of `sync` does."""
+"""Flows as code: files of a directory, the lock file, and the report of `sync`."""
 
 import hashlib
 import json
@@ -85,5 +85,5 @@ class SyncReport(Contract):
     items: list[SyncItem]
 
 
-#: States that somebody has to settle where nothing is done about them.
+#: States that a person has to resolve if `sync` does not.
 OPEN: Final[frozenset[SyncState]] = frozenset({"drifted", "conflict", "missing"})

@@ -1,4 +1,4 @@
-"""The parts of a form beside its steps, and what a form has to know to show them.
+"""Parts of a form besides its steps, and the JSON Schema keys that control their display.
 
 Keys of the schema: `x-show` says where a part is asked for, `x-options` how its choices are called, `x-lists` at which
 path what can be chosen is listed.
@@ -125,7 +125,7 @@ class FormInput(Contract):
 
 
 Weekday = Literal["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
-#: In the order in which Flowise counts them, from 1 on.
+#: In the order of Flowise, which numbers them from 1.
 WEEKDAYS: Final[tuple[Weekday, ...]] = (
     "monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday",
 )  # fmt: skip

@@ -48,7 +48,7 @@ _DEEPEST: Final = 50
 _NAME: Final = re.compile(r"\{([^{}\"\n]{1,60})\}")
 #: Text that looks like a name, unlike `{3}` or `{"a": 1}`.
 _LIKE_A_NAME: Final = re.compile(r"[\w ]*[^\W\d_][\w ]*")
-#: Scheme, host and port, before the first thing that a name could change.
+#: Scheme, host and port; names in braces may only follow them.
 _ADDRESS: Final = re.compile(r"https?://[^\s/?#\\@{}<>\"'|^`]+(?:[/?#]\S*)?")
 
 
@@ -159,7 +159,7 @@ class Paths:
     """Open paths of a flow, while its steps are added one by one."""
 
     def __init__(self) -> None:
-        #: By path: where it goes on, or None; why one does not go on; the branches with their paths.
+        #: By path: the place at which it continues, or None; the reason why it is closed; branch -> path.
         self._ends: list[Place | None] = [Place()]
         self._closed: dict[int, str] = {}
         self.branches: dict[str, int] = {}
@@ -283,7 +283,7 @@ def pieces(text: str, known: Mapping[str, Named]) -> list[str | Named]:
 def json_of(body: str) -> JsonValue:
     """Parse a JSON body. Raises ValueError."""
     value = json.loads(body)
-    # Neither half a sign nor a number without end.
+    # Refuses lone surrogates, NaN and infinity.
     json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
     if _is_deep(value, _DEEPEST):
         raise ValueError(f"more than {_DEEPEST} levels")

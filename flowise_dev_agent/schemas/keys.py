@@ -13,7 +13,7 @@ from flowise_dev_agent.schemas.requests import Moment, RequestBody, Whole
 
 KeyName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9 ._@+-]{0,62}[A-Za-z0-9]$|^[A-Za-z0-9]$")]
 
-#: Of the id of an owner, as in the table.
+#: Pattern of an owner's id, as in the table.
 OWNER_PATTERN = r"^[a-z0-9][a-z0-9._-]{0,62}$"
 OwnerId = Annotated[str, StringConstraints(pattern=OWNER_PATTERN)]
 

@@ -15,7 +15,7 @@ ArtifactKind: TypeAlias = Literal["plan", "memory", "milestone", "decision"]
 MemoryKind: TypeAlias = Literal["pattern", "note"]
 StoreMode: TypeAlias = Literal["append", "replace", "update"]
 TaskStatus: TypeAlias = Literal["planned", "approved", "written", "passed", "failed"]
-#: Of one artifact, as JSON.
+#: Size limit of one artifact as JSON.
 MAX_ARTIFACT_BYTES: Final = 64_000
 
 

@@ -15,7 +15,7 @@ from flowise_dev_agent.schemas.document_stores import PlannedStore
 from flowise_dev_agent.schemas.plan import Capability, Part, PlanContract
 from flowise_dev_agent.texts import LANGUAGES, say_in
 
-#: A prompt, where the words of the person stand as they are: nothing but the model carries them out.
+#: Prompt fields, which hold the person's text unchanged: only the model carries it out.
 PROSE: Final = re.compile(r"(prompt|messages?|\]\.content|instructions|template|prefix)$", re.IGNORECASE)
 #: Longer texts and texts of several lines get their own lines.
 _ON_THE_LINE = 80

@@ -11,7 +11,7 @@ from flowise_dev_agent.schemas.flows import Preview
 from flowise_dev_agent.schemas.requests import RequestBody, Whole
 from flowise_dev_agent.schemas.turns import ConversationSession
 
-#: Days.
+#: Longest life of a link in days.
 LONGEST_SHARE = 90
 ShareSubject: TypeAlias = Literal["session", "flow"]
 

@@ -12,7 +12,7 @@ from flowise_dev_agent.schemas.attachments import AttachmentFacts, AttachmentVie
 
 #: Seconds that a file is kept without a session.
 _KEEP_SECS: Final = 24 * 3600.0
-#: Of all files without a session; further ones are refused until some are used or expire.
+#: Most bytes of files without a session; more are refused until some are used or expire.
 _MAX_UNUSED_BYTES: Final = 1024**3
 #: Files that are read at the same time in a process: each may take a gigabyte of memory.
 _PARALLEL_READS: Final = 2
@@ -27,7 +27,7 @@ class AttachmentService:
 
     async def add(self, name: str, content: bytes) -> AttachmentView:
         """Read and store a file. Raises InvalidInputError if it cannot be read or too many files are unused."""
-        # Not every service is given files.
+        # Imported here: many services never receive files.
         from flowise_dev_agent.knowledge.documents import clean_name, read_apart
 
         if await self._attachments.unused_bytes() + len(content) > _MAX_UNUSED_BYTES:

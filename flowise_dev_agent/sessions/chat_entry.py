@@ -147,7 +147,7 @@ class ChatEntry:
 
     async def _question(self, session_id: UUID) -> ChatFrame:
         asked = (await self._service.get(session_id)).interrupt
-        # None: somebody has answered already.
+        # None: another caller has answered already.
         text = "The question was answered elsewhere."
         if asked is not None:
             text = f"{question_text(asked)}\n\nPossible answers: {', '.join(item.value for item in asked.options)}."

@@ -239,7 +239,7 @@ class EventWriter:
                     await self._hurry.wait()
 
     async def _write_some(self) -> None:
-        # What the end of the run stores comes after all live events: those need their step's start before them.
+        # The end of the run stores the last events. Live events that wait need their step's start stored before them.
         batch = [] if self._finishing and not self._live else list(islice(self._stored, _BATCH))
         try:
             if batch:

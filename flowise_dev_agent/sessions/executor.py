@@ -1,7 +1,7 @@
 """Execution of runs: advance the graph to the next interrupt or the end, or make a write, under a lease.
 
-A run may be killed, frozen or doubled at any moment. What it may do is decided by its lease alone; what has been done
-is decided by the last checkpoint alone; and each way a run can end is one transaction.
+A run may be killed, frozen or executed twice at any moment. Only its lease decides whether it may act; only the last
+checkpoint decides what has been done; and each possible end of a run is one transaction.
 """
 
 import asyncio
@@ -63,7 +63,7 @@ _RECURSION_LIMIT: Final = 250
 _DATABASE_RETRY_SECS: Final = (0.2, 2.0)
 #: Seconds after the drain's 8: a process ends within 10 s, and other workers recover runs that it could not hand back.
 _HAND_BACK_SECS: Final = 1.5
-#: For a connection; below the bound of a round trip.
+#: Seconds to wait for a connection; less than the limit of a round trip.
 _PATIENCE_SECS: Final = 20.0
 _MAX_RESULT_BYTES: Final = 256_000
 
@@ -168,7 +168,7 @@ class RunExecutor:
             logger.info("Another worker owns this run now; this run ends without a trace.")
             return "lost"
         except asyncio.CancelledError:
-            # By a client's cancel (then the lease is gone and this does nothing), or by a shutdown out of patience.
+            # Cancelled by a client (the lease is gone, so this does nothing) or by a shutdown after its time limit.
             await asyncio.shield(self._hand_back_quickly(claim))
             raise
         finally:
@@ -184,7 +184,7 @@ class RunExecutor:
             raise error
         node = run.last_node if run else None
         problem = _problem(error, node, claim.lease.run_id)
-        # Our own errors say all there is to know; a foreign one is a mistake to be found by its traceback.
+        # Our own errors explain themselves; any other is a bug, so its traceback is logged.
         foreign = None if isinstance(error, AgentError) else error
         logger.log(
             logging.ERROR if foreign else logging.WARNING,
@@ -251,7 +251,7 @@ class _GraphExecution:
             "recursion_limit": _RECURSION_LIMIT,
         }
         self.last_node: str | None = None
-        #: The node that has begun and not ended, and since when.
+        #: The node in progress, and its start time.
         self._running: str | None = None
         self._since = 0.0
 
@@ -265,7 +265,7 @@ class _GraphExecution:
         elif place.following and not place.interrupts:
             await self._stream(None, session, control)
         else:
-            # An earlier attempt came this far and was lost before it could say so.
+            # An earlier attempt came this far and was lost before it could report it.
             return self._result_of(place)
         reached = await self._standing()
         assert reached is not None  # noqa: S101 - the graph has stored its steps
@@ -315,14 +315,14 @@ class _GraphExecution:
                 self._writer.emit(event)
 
     def _report(self, task: Mapping[str, Any]) -> None:
-        """Report the start or end of a node from a graph task. Other nodes in the same step report themselves."""
+        """Report the start or end of a node from a graph task. Further nodes of the step report themselves."""
         if "input" in task:
             self._begin(task["name"])
         elif self._running == task["name"]:
             self._end(task["error"], asked=bool(task["interrupts"]))
 
     def _begin(self, node: str) -> None:
-        if self._running == node:  # it began in the step before and is done in one of its own
+        if self._running == node:  # it began in the step before and ends in its own step
             return
         self.last_node = self._running = node
         self._since = time.monotonic()

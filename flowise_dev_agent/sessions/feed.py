@@ -1,9 +1,9 @@
 """Fan-out of the event log to all readers in this process, over one LISTEN connection.
 
-Each followed session has a hub: one shared read of the log fills a ring, and each reader is a cursor over that ring.
-A reader that falls behind the ring, or begins in the past, reads the log itself until it has caught up. Notices get
-lost when connections break, so a poll looks after all hubs as well, and after whoever waits for a session: one read
-for all of them, since each one's own would keep everybody else from the database.
+Each followed session has a hub: one shared read of the log fills a ring, and each reader is a cursor over that ring. A
+reader that falls behind the ring, or begins in the past, reads the log itself until it has caught up. Notices get lost
+when connections break, so a poll checks all hubs and all waiters. It is one read for all of them, since separate reads
+would take too many database connections.
 """
 
 import asyncio

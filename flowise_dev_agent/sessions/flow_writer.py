@@ -193,7 +193,7 @@ class FlowWriter:
             )
         )
         if row is None:
-            # The same request under the same key was quicker.
+            # A concurrent request with the same idempotency key was stored first.
             row = await self._sessions.by_idempotency_key(key or "")
             if row is None:
                 raise key_reused()

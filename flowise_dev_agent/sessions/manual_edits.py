@@ -21,7 +21,7 @@ from flowise_dev_agent.sessions.views import session_view
 from flowise_dev_agent.texts import text
 
 _MOST_TOLD = 3
-#: The field of a stored answer that holds its edits as they are told.
+#: Field of a stored answer that holds its edits with titles.
 _TOLD: Final = "by_hand"
 
 

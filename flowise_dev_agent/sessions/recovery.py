@@ -54,7 +54,7 @@ class LostWork:
                 else:
                     pause *= _IDLE_TIMES
             except (DatabaseUnavailableError, ConnectorException):
-                # After an outage every heartbeat is old. Give the living the time to say so.
+                # After an outage every heartbeat is old. Give live workers time to send one.
                 pause = self._timings.stalled
 
 

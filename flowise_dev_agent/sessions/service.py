@@ -82,14 +82,15 @@ class SessionService:
     async def start(
         self, request: StartSession, *, idempotency_key: str | None = None, new_id: UUID | None = None
     ) -> StartedView:
-        """Write the session and queue its first run. The same key with the same body gives the same session. `new_id`
-        is for a new one whose request names no id.
+        """Store the session and queue its first run. The same key with the same body returns the same session.
 
-        A secret of its own is in the answer to the call that made the session, and in no later one.
+        `new_id` is the id of a new session whose request names none.
+
+        The session's own webhook secret is only in the response to the call that made the session.
 
         Raises:
             InvalidInputError: the instance is not known, the model or the budget not allowed; SecretInTextError,
-                WebhookUrlError and WebhookSecretError are such, too.
+                WebhookUrlError and WebhookSecretError are subclasses.
             SessionExistsError: `thread_id` is taken; nothing was changed.
             SessionConflictError: the key was used for another body.
         """
@@ -141,6 +142,8 @@ class SessionService:
     ) -> SessionView:
         """Answer the open interrupt; of several concurrent answers one wins.
 
+        A repeat with the same key and body is safe.
+
         Raises:
             SessionConflictError: nothing is open, or not this interrupt; `details` has `status` and `interrupt_id`.
             InvalidAnswerError: the answer does not fit; the interrupt stays open, as after SecretInTextError.
@@ -189,7 +192,7 @@ class SessionService:
         idempotency_key: str | None = None,
         expected: Expected | None = None,
     ) -> AsyncGenerator[SessionEvent]:
-        """Answer as `resume` does, and stream the events that follow; a repeated call streams the same ones."""
+        """Answer as `resume` does, and stream the events that follow; a repeated call streams the same events."""
         before = await self._sessions.get(session_id)
         await self.resume(session_id, body, idempotency_key=idempotency_key, expected=expected)
         earlier = await self._sessions.earlier_answer(session_id, idempotency_key) if idempotency_key else None

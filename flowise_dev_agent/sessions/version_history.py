@@ -126,7 +126,7 @@ class FlowVersions:
             flow_data=await self._versions.text(version),
             sha256=version.sha256,
             iteration=version.iteration,
-            # Where versions differ in the name, it is a part of them.
+            # If the names of versions differ, the name is part of the version.
             name=version.name if await self._versions.was_renamed(version.chatflow_id) else None,
         )
         if not written.unchanged:
