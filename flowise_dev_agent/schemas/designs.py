@@ -20,7 +20,11 @@ from flowise_dev_agent.schemas.plan import PlanContract
 
 
 class DesignForm(Contract):
-    """A new flow, part by part. Missing parts follow those of a plain chatbot."""
+    """A new flow, part by part. Missing parts follow those of a plain chatbot.
+
+    Keys of the JSON Schema: `x-show` gives the conditions under which a form shows the part, `x-options` the titles of
+    its choices, `x-lists` the path that lists its choices.
+    """
 
     name: Annotated[Name, Field(max_length=120)]
     kind: Literal["chat", "task", "steps"] = Field(

@@ -1,7 +1,7 @@
 """Parts of a form besides its steps, and the JSON Schema keys that control their display.
 
-Keys of the schema: `x-show` says where a part is asked for, `x-options` how its choices are called, `x-lists` at which
-path what can be chosen is listed.
+`x-show` gives the conditions under which a form shows a part, `x-options` the titles of its choices, `x-lists` the path
+that lists its choices.
 """
 
 import re
