@@ -1,4 +1,4 @@
-"""Text that is added to a prompt, above what is filled in at its end."""
+"""Add text to a prompt, above the placeholder rows at its end."""
 
 import re
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ _FILLED = re.compile(r"(?:[^\n{}:]{0,40}:)?\s*(?:\{+[^{}\n]{1,60}\}+\s*)*")
 
 
 def parted(text: str) -> tuple[str, str]:
-    """(a text, the rows at its end that something is filled into)."""
+    """Split a text: (text, rows with placeholders at its end)."""
     rows, filled, end = re.split(r"(?<=\n)|(?<=</p>)", text), False, len(text)
     while rows and _FILLED.fullmatch(_MARKUP.sub("", rows[-1]).strip("\n \"'`-=#*")):
         filled, end = filled or "{" in rows[-1], end - len(rows.pop())
@@ -17,7 +17,7 @@ def parted(text: str) -> tuple[str, str]:
 
 
 def with_added_text(old: object, added: Sequence[str]) -> str:
-    """A text with further ones on lines of their own; what it holds already is not repeated."""
+    """Append texts on lines of their own; text that is already there is not repeated."""
     text, end = parted(str(old or ""))
     for one in added:
         if one.strip() not in text:

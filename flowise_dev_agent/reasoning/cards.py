@@ -19,7 +19,7 @@ _SOME_OPTIONS: Final = 12
 _MAX_CARD_CHARS: Final = 6_000
 _NOTE_CHARS: Final = 140
 _DEFAULT_CHARS: Final = 60
-#: Of a default that shows the form of a value.
+#: Characters of a default that shows the form of a value.
 _STRUCTURE_CHARS: Final = 240
 #: Types whose form a description explains better than their name.
 _UNUSUAL: Final = frozenset({"array", "json", "code", "datagrid", "tabs", "conditionFunction"})
@@ -33,7 +33,7 @@ _MARKUP: Final = re.compile(r"</?\w[^<>]*>")
 
 
 def schema_card(schema: NodeSchema, chosen: Values | None = None) -> str:
-    """What the op writer must know about a node type: inputs with accepted types, params, outputs, credential.
+    """Describe a node type for the op writer: inputs with accepted types, params, outputs, credential.
 
     `*` marks what is required. Params that the editor hides behind "Additional Parameters" are listed with type and
     default only; params that depend on the value of another one say so, and those that the values `chosen` already
@@ -55,7 +55,7 @@ def schema_card(schema: NodeSchema, chosen: Values | None = None) -> str:
 
 
 def connection_card(schema: NodeSchema) -> str:
-    """What may be connected to a node that keeps its values: inputs and outputs."""
+    """Describe the inputs and outputs of a node that keeps its values."""
     lines = [f"### {schema.name} ({schema.category}), connections only"]
     if schema.anchors:
         lines.append("inputs: " + "; ".join(_anchor(anchor) for anchor in schema.anchors))
@@ -63,8 +63,9 @@ def connection_card(schema: NodeSchema) -> str:
 
 
 def fields_line(schema: NodeSchema) -> str:
-    """The names that a plan needs for its values: `<-` inputs for connections, fields with short defaults, rows and
-    choices. `*` marks what is required; rarely used fields are left out. At most 1 500 characters."""
+    """List the field names that a planner needs: `<-` inputs for connections, fields with short defaults, rows and
+    choices. `*` marks required fields; rarely used ones are left out. At most 1 500 characters.
+    """
     inputs = [f"{anchor.name}{'' if anchor.optional else '*'}" for anchor in schema.anchors]
     params = [entry for entry in schema.input_definitions if entry["type"] in PARAM_TYPES]
     fields = dict.fromkeys(
@@ -93,7 +94,7 @@ def _brief(entry: InputEntry) -> str:
 
 
 def _brief_row(rows: Sequence[InputEntry]) -> Iterator[str]:
-    """The fields of a row with their choices, where these are few; of alternatives those that differ."""
+    """Yield the fields of a row, with their choices if these are few; of alternatives only those that differ."""
     for name in dict.fromkeys(row["name"] for row in rows):
         entries = [row for row in rows if row["name"] == name]
         choices: dict[str, list[str]] = {}
@@ -106,12 +107,12 @@ def _brief_row(rows: Sequence[InputEntry]) -> Iterator[str]:
 
 
 def _config_of(entry: InputEntry) -> str:
-    """The field beside the name of a model or tool, with its settings."""
+    """Name of the settings field of a model or tool."""
     return f" + {entry['name']}Config" if entry.get("loadConfig") else ""
 
 
 def _is_plain_extra(entry: InputEntry) -> bool:
-    """Behind "Additional Parameters", and clear from its name and type."""
+    """True if a param is behind "Additional Parameters" and clear from its name and type."""
     return bool(entry.get("additionalParams")) and entry["type"] not in _UNUSUAL
 
 
@@ -123,13 +124,13 @@ def _anchor(anchor: InputAnchor) -> str:
 
 
 def _contains(entry: InputEntry, schema: NodeSchema) -> str:
-    """The placeholders that a prompt cannot do without."""
+    """Note on the placeholders that a prompt must contain."""
     needed = needed_placeholders(schema.name, entry["name"])
     return f" (must contain {' and '.join(f'{{{name}}}' for name in needed)})" if needed else ""
 
 
 def _param(entry: InputEntry, schema: NodeSchema) -> Iterator[str]:
-    """The line of a param; of one that holds rows a second line with their fields."""
+    """Yield the line of a param; for a param with rows, a second line with their fields."""
     connection = bool(entry.get("acceptVariable")) and not schema.is_agentflow
     notes = _contains(entry, schema) + _notes(entry, accepts_connection=connection)
     yield f"param {entry['name']}{'' if entry.get('optional') else '*'}: {_form(entry)}{notes}"
@@ -138,7 +139,7 @@ def _param(entry: InputEntry, schema: NodeSchema) -> Iterator[str]:
 
 
 def _form(entry: InputEntry) -> str:
-    """Type, choices and default."""
+    """Type, choices and default of a param."""
     text = str(entry["type"])
     options = [str(option["name"]) for option in entry.get("options") or ()]
     if options:
@@ -155,7 +156,7 @@ def _form(entry: InputEntry) -> str:
 
 
 def _notes(entry: InputEntry, *, accepts_connection: bool) -> str:
-    """When it counts, and what Flowise says about it where that is needed."""
+    """Condition under which a param applies, and Flowise's description if needed."""
     notes = [f"{word} {_value(dict(when))}" for word, when in _conditions(entry) if when]
     if accepts_connection:
         notes.append("takes a connection, too")
@@ -167,7 +168,7 @@ def _notes(entry: InputEntry, *, accepts_connection: bool) -> str:
 
 
 def _ruled_out(entry: InputEntry, chosen: Values) -> bool:
-    """Whether one of the values that are chosen hides the field."""
+    """True if a chosen value hides the field."""
     return not all(
         is_visible({"show": {path: wanted}}, chosen)
         for path, wanted in (entry.get("show") or {}).items()
@@ -180,7 +181,7 @@ def _conditions(entry: InputEntry) -> tuple[tuple[str, Values | None], ...]:
 
 
 def _row(rows: Sequence[InputEntry]) -> str:
-    """The fields of a row; those of one name that differ by the value of another field are alternatives."""
+    """Fields of a row; fields with the same name and different conditions are alternatives."""
     ordered = sorted(rows, key=lambda entry: [one["name"] for one in rows].index(entry["name"]))
     fields: list[str] = []
     for name, entries in groupby(ordered, lambda entry: entry["name"]):
@@ -205,7 +206,7 @@ def _short_param(entry: InputEntry) -> str:
 
 
 def _outputs(schema: NodeSchema) -> str:
-    """What the node gives; of an agentflow node the branches, by the number that `Connect` names."""
+    """Outputs of a node type; for an agentflow node its branches, by the number that `Connect` uses."""
     if not schema.is_agentflow:
         return "outputs: " + "; ".join(_output(schema, index) for index in range(len(schema.outputs)))
     if schema.raw.get("hideOutput"):
@@ -225,12 +226,12 @@ def _output(schema: NodeSchema, index: int) -> str:
 
 
 def _text(entry: Mapping[str, Any], key: str) -> str:
-    """Flowise's own words about an input, on one line; committed snapshots do not have them."""
+    """Flowise's description of an input, on one line; committed snapshots have none."""
     return shortened(" ".join(str(entry.get(key) or "").split()), _NOTE_CHARS)
 
 
 def _value(value: Any) -> str:
-    """As text; the editor's markup of a default is left out."""
+    """Value as text, without the editor's markup in defaults."""
     return (
         _MARKUP.sub("", value).strip()
         if isinstance(value, str)

@@ -1,4 +1,4 @@
-"""The whole catalogue of an instance as text, one line per node type: the same bytes for the same types.
+"""Catalogue of an instance as text, one line per node type; byte-identical for the same types.
 
 Types that most flows need, and the steps of agentflows, have a second line with their fields.
 """
@@ -12,7 +12,7 @@ from flowise_dev_agent.patch import KIND_OF_CATEGORY, NodeSchema
 from flowise_dev_agent.reasoning.cards import fields_line
 from flowise_dev_agent.sanitize import shortened
 
-#: What ends a flow, and what feeds those in the simplest way.
+#: Types that end a flow, and the simplest types that feed them.
 STAPLES: Final = (
     "conversationChain",
     "llmChain",
@@ -37,7 +37,7 @@ _TEXTS: WeakKeyDictionary[NodeStore, str] = WeakKeyDictionary()
 
 
 def catalogue_text(store: NodeStore) -> str:
-    """Every type that new flows can use, by category; deprecated ones are marked."""
+    """All types that new flows can use, by category; deprecated types are marked."""
     if store not in _TEXTS:
         usable = [one for one in store.schemas.values() if KIND_OF_CATEGORY.get(one.category) != "MULTIAGENT"]
         usable.sort(key=lambda schema: (schema.category, schema.name))
@@ -49,7 +49,7 @@ def catalogue_text(store: NodeStore) -> str:
 
 
 def shows_fields(schema: NodeSchema) -> bool:
-    """Whether the catalogue has the fields of this type, too."""
+    """True if the catalogue lists the fields of this type."""
     return schema.is_agentflow or schema.name in STAPLES
 
 
@@ -59,7 +59,7 @@ def _entry(schema: NodeSchema) -> str:
 
 
 def catalogue_line(schema: NodeSchema) -> str:
-    """Name, purpose, credential type."""
+    """Line of a type: name, purpose, credential type."""
     purpose = " ".join(schema.description.split()).split(". ")[0] or schema.label
     credential = f" [{'/'.join(schema.credential_names)}]" if schema.credential_names else ""
     return (

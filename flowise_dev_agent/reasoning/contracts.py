@@ -1,4 +1,4 @@
-"""What reasoning takes and gives: plain typed data, the same with and without a model.
+"""Requests and results of reasoning: plain typed data, the same with and without a model.
 
 Results (`Intent`, `PlanContract`, `Verdict`) are shared with clients and come from `contracts`. Requests are
 dataclasses: they carry live objects (the node store) and are never stored.
@@ -69,9 +69,9 @@ __all__ = [
 ]
 
 
-#: Characters of a tool's summary, whatever the tool declares.
+#: Maximum characters of a tool's summary, whatever the tool declares.
 MAX_SUMMARY_CHARS: Final = 6_000
-#: Of one phase, over all its rounds and tries.
+#: Most tool calls of one phase, over all its rounds and tries.
 MAX_TOOL_CALLS: Final = 20
 
 
@@ -79,7 +79,7 @@ MAX_TOOL_CALLS: Final = 20
 
 
 class ToolDef(Contract):
-    """A tool as offered to a model, by the name that the registry has for it (`flowise.get_node`).
+    """Tool as offered to a model, under its registry name (`flowise.get_node`).
 
     `summary_limit` is the number of characters that a prompt may see of a result. `answered_once`: identical calls of
     one phase try are answered with one result.
@@ -93,42 +93,43 @@ class ToolDef(Contract):
 
 
 class ToolCall(Contract):
-    """A model's request to call a tool, by the name that the registry has for it."""
+    """Request of a model to call a tool, under its registry name."""
 
     id: str
     name: str
     arguments: JsonObject
-    #: What the model wrote, shortened, when that is not one JSON object; `arguments` is empty then.
+    #: The model's text, shortened, if it is not one JSON object; `arguments` is empty then.
     malformed: str = ""
 
 
 class Message(Contract):
-    """One turn. `tool` messages answer the call `tool_call_id` and carry only a `ToolResult.summary`."""
+    """Turn of a conversation. `tool` messages answer the call `tool_call_id` and carry only a `ToolResult.summary`."""
 
     role: Literal["user", "assistant", "tool"]
     content: str = ""
     tool_calls: tuple[ToolCall, ...] = ()
     tool_call_id: str | None = None
-    #: What the provider signed of the thinking that led to the calls: it wants to see it again, unchanged.
+    #: Signed thinking blocks, which the provider requires back unchanged.
     thinking: tuple[JsonObject, ...] = ()
 
 
 class Toolbox(Protocol):
-    """The tools of one phase of one session, ready to be called."""
+    """Tools of one phase of one session, ready to be called."""
 
     @property
     def definitions(self) -> Sequence[ToolDef]:
-        """What the model is offered."""
+        """Tool definitions that the model is offered."""
         ...
 
     async def call(self, name: str, arguments: JsonObject) -> str:
-        """What the model may see of the result, bounded in length and time. A failed call is told in the text; only
-        a bug raises."""
+        """Call a tool; return the text for the model, bounded in length and time. The text reports a failed call; only
+        a bug raises.
+        """
         ...
 
 
 class EngineResponse(Contract):
-    """One model answer. `stop_reason` is the provider's word, `truncated` says that the output limit cut it."""
+    """Answer of a model. `stop_reason` is the provider's value; `truncated`: the output limit cut the answer."""
 
     text: str
     tool_calls: tuple[ToolCall, ...] = ()
@@ -146,14 +147,14 @@ DeltaSink = Callable[[str], None]
 
 @dataclass(frozen=True)
 class SessionBudget:
-    """The ceilings of a session and what it has spent so far."""
+    """Ceilings of a session, and the amounts spent."""
 
     max_tokens: float
     max_usd: float
     spent: Usage = field(default_factory=Usage)
 
     def exceeded_by(self, more: Usage) -> str | None:
-        """Which ceiling the session has reached with `more` on top, in words; None while there is room."""
+        """Sentence that names the ceiling exceeded with `more` added; None while within the budget."""
         total = self.spent + more
         tokens = total.input_tokens + total.output_tokens
         if tokens >= self.max_tokens:
@@ -170,33 +171,34 @@ class _Request:
     target: str | None = None
     #: Answers to the clarifying questions, as (question, answer).
     clarifications: tuple[tuple[str, str], ...] = ()
-    #: What the person said after that and before `feedback`, oldest first.
+    #: Messages of the person between `clarifications` and `feedback`, oldest first.
     later: tuple[str, ...] = ()
     #: Model override of this session.
     model: str | None = None
     #: Receives text as the model writes it; never needed for the result.
     on_delta: DeltaSink | None = None
-    #: Looked at before every model call; None spends without limit.
+    #: Checked before every model call; None spends without limit.
     budget: SessionBudget | None = None
-    #: What the model may look up while it answers.
+    #: Tools that the model may call while it answers.
     tools: Toolbox | None = None
-    #: What code found in the files that go with the requirement.
+    #: Facts that code found in the attached files.
     attachments: tuple[AttachmentFacts, ...] = ()
-    #: What in long files has words of the wish, by name.
+    #: Passages of long files that match the requirement, by file name.
     passages: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
 
 
 @dataclass(frozen=True, kw_only=True)
 class ClassifyRequest(_Request):
-    """First look at a requirement. `forced` is the operation that the request itself named."""
+    """Classification of a requirement. `forced` is the operation that the request itself named."""
 
     forced: Operation | None = None
 
 
 @dataclass(frozen=True)
 class Pattern:
-    """An accepted flow for a similar requirement. `nodes` are id -> type; the plan takes over those that it lists
-    with `existing: true`."""
+    """Accepted flow for a similar requirement. `nodes` maps id to type; the plan reuses the nodes that it lists with
+    `existing: true`.
+    """
 
     requirement: str
     summary: str
@@ -205,7 +207,7 @@ class Pattern:
 
 @dataclass(frozen=True)
 class ToolField:
-    """What a tool gives or takes, with its JSON type where that is known."""
+    """Input or output field of a tool, with its JSON type if known."""
 
     name: str
     type: str = ""
@@ -214,7 +216,7 @@ class ToolField:
 
 @dataclass(frozen=True, kw_only=True)
 class ReadyTool:
-    """A tool that a domain brings: a node of a flow with its values. Code adds it to the plan.
+    """Ready-made tool of a domain: a flow node with its values. Code adds it to the plan.
 
     `question` shows in a test that it is used; the fields are what passes between the domains, each with its JSON type
     where that is known: `worker.id:number`. `takes` are its typed inputs.
@@ -233,18 +235,18 @@ class ReadyTool:
 
     @property
     def gives(self) -> tuple[ToolField, ...]:
-        """The data fields with their types."""
+        """Output fields with their types."""
         return tuple(ToolField(name, type_) for name, _, type_ in (one.partition(":") for one in self.data_fields))
 
     @property
     def tool_names(self) -> tuple[str, ...]:
-        """What an agent calls: the actions of an MCP server, else the one tool of the node."""
+        """Names that an agent calls: the actions of an MCP server, else the one tool of the node."""
         actions = self.values.get("mcpActions")
         return tuple(str(one) for one in actions) if isinstance(actions, list) else (self.name,)
 
     @property
     def node_id(self) -> str:
-        """Tells whose node it is."""
+        """Node id, prefixed with the domain that provides the node."""
         return f"{self.domain}__{self.name}"
 
 
@@ -260,7 +262,7 @@ FILE_LOADERS: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True)
 class PlanReview:
-    """A proposed plan as code completed it, and what its model has to correct."""
+    """Proposed plan after the passes of code, and the problems that its model must correct."""
 
     plan: PlanContract
     problems: tuple[str, ...] = ()
@@ -268,11 +270,12 @@ class PlanReview:
 
 @dataclass(frozen=True, kw_only=True)
 class PlanRequest(_Request):
-    """`candidates` are the retrieved node types; `feedback` what the person or the last verdict asked to change;
-    `notes` what the person had the service remember."""
+    """Request for a plan. `candidates`: the retrieved node types; `feedback`: changes asked for by the person or the
+    last verdict; `notes`: the person's stored notes.
+    """
 
     intent: Intent
-    #: Of the flow that is changed, copied or asked about.
+    #: Kind of the flow to change, copy or ask about.
     target_kind: str | None = None
     notes: tuple[str, ...] = ()
     nodes: NodeStore
@@ -280,7 +283,7 @@ class PlanRequest(_Request):
     design: DesignForm | None = None
     #: The starter that the form began as.
     starter: ChosenStarter | None = None
-    #: The name of a plain copy, or what the flow is renamed to: nothing else is asked for.
+    #: Name of a plain copy, or new name of the flow; set if nothing else is requested.
     new_name: str | None = None
     candidates: tuple[NodeSchema, ...] = ()
     #: Credential type -> how many the instance has.
@@ -297,28 +300,28 @@ class PlanRequest(_Request):
     pattern: Pattern | None = None
     #: Flows of the marketplace that resemble what is asked for, best first; `Template.for_prompt` is one line of each.
     templates: tuple[Template, ...] = ()
-    #: What domains bring for this requirement. Code adds it to the plan, which needs an agent for it.
+    #: Ready-made tools of the domains. Code adds them to the plan, which needs an agent for them.
     ready_tools: tuple[ReadyTool, ...] = ()
-    #: What a planner must know of these domains.
+    #: Instructions of these domains for a planner.
     skills: tuple[str, ...] = ()
-    #: What the person said, part by part; the plan accounts for each.
+    #: Parts of everything that the person said; the plan accounts for each.
     parts: tuple[Part, ...] = ()
     #: Completes and checks a proposed plan; None takes it as it is.
     review: "Callable[[PlanContract, PlanRequest], Awaitable[PlanReview]] | None" = None
 
     @property
     def is_new(self) -> bool:
-        """Whether it is for a flow that is not there yet."""
+        """True if the request is for a new flow."""
         return self.intent.operation == "create" and not self.flow.existing
 
     @property
     def ready_nodes(self) -> dict[str, NodeSchema]:
-        """Id -> type of the ready tools."""
+        """Node types of the ready tools, by node id."""
         return {one.node_id: schema for one in self.ready_tools if (schema := self.nodes.get(one.node_name))}
 
     @property
     def ready_values(self) -> list[PlannedValue]:
-        """What the ready tools hold."""
+        """Planned values of the ready tools."""
         return [
             PlannedValue(node_id=tool.node_id, param=name, value=value)
             for tool in self.ready_tools
@@ -327,15 +330,16 @@ class PlanRequest(_Request):
 
     @property
     def file_loaders(self) -> tuple[str, ...]:
-        """The node types that read the attached documents."""
+        """Node types that read the attached documents."""
         read = [one for one in self.attachments if one.kind in FILE_LOADERS and not (one.tests or one.examples)]
         return tuple(dict.fromkeys(FILE_LOADERS[one.kind] for one in read))
 
 
 @dataclass(frozen=True, kw_only=True)
 class PatchRequest(_Request):
-    """Write the ops for `plan`. `findings` are what was wrong with `previous_ops`, the ops of the last try with the
-    values of the plan; both are empty at the first try."""
+    """Request for the ops of `plan`. `findings` are the problems of `previous_ops` (the last try, with the plan's
+    values); both are empty at the first try.
+    """
 
     plan: PlanContract
     #: No model made the plan: it follows from a form, a starter or a new name.
@@ -359,13 +363,13 @@ class PatchRequest(_Request):
 
 @dataclass(frozen=True, kw_only=True)
 class JudgeRequest(_Request):
-    """All trials passed the checks of code; say what their content shows of the plan's criteria."""
+    """Request to judge trials that passed the checks of code against the plan's criteria."""
 
     plan: PlanContract
     trials: tuple[Trial, ...]
-    #: What happened inside the flow, of each trial.
+    #: Trace of each trial.
     traces: tuple[Trace, ...] = ()
-    #: Expectations of the plan that a trial does not meet to the letter, of each trial.
+    #: Per trial, the expectations of the plan that it does not meet literally.
     remarks: tuple[Sequence[str], ...] = ()
     flow_summary: str | None = None
     #: The models of the flow are a stand-in.
@@ -377,7 +381,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Degraded:
-    """A phase whose configured mode failed and whose other mode answered."""
+    """Phase whose configured mode failed and whose other mode answered."""
 
     failed_mode: Mode
     fallback_mode: Mode
@@ -386,12 +390,12 @@ class Degraded:
 
 @dataclass(frozen=True)
 class Reasoned(Generic[T]):
-    """A phase's result with what it cost and how it came about."""
+    """Result of a phase, with its cost and origin."""
 
     value: T
     mode: Mode
     usage: Usage = field(default_factory=Usage)
     tries: int = 1
     degraded: Degraded | None = None
-    #: What a plan was made of where no model made it of words.
+    #: Source of a plan that no model made.
     starter: ChosenStarter | None = None

@@ -1,4 +1,4 @@
-"""The four questions of `Reasoner`, answered by code. No model, no key, no network."""
+"""Implement `Reasoner` by code: no model, no key, no network."""
 
 import re
 from dataclasses import replace
@@ -24,17 +24,17 @@ _TITLE_CHARS: Final = 60
 
 
 class DeterministicReasoner(Reasoner):
-    """Builds from forms and starters, and reads no words. The same request always gives the same answer."""
+    """Plans from forms and starters only; text is not interpreted. The same request always gives the same answer."""
 
     async def classify(self, request: contracts.ClassifyRequest) -> contracts.Reasoned[contracts.Intent]:
-        """The operation follows from what the request says: a target is changed, else a new flow is made."""
+        """Classify by the request's fields: with a target update, else create."""
         operation = request.forced or ("update" if request.target else "create")
         line = " ".join(request.requirement.split())
         title, language = line[:_TITLE_CHARS] or "New chatflow", language_of(request.requirement)
         return _reasoned(contracts.Intent(operation=operation, ambiguity=0, title=title, language=language))
 
     async def plan(self, request: contracts.PlanRequest) -> contracts.Reasoned[contracts.PlanContract]:
-        """The plan of a form, of a starter, or of a copy or a new name; words for all else are declined."""
+        """Plan a form, a starter, a copy or a rename; decline any other text."""
         if request.design is not None:
             return _of_form(request.design, request)
         if request.new_name is not None:
@@ -52,7 +52,7 @@ class DeterministicReasoner(Reasoner):
         return False
 
     async def patch(self, request: contracts.PatchRequest) -> contracts.Reasoned[PatchAnswer]:
-        """Raises ModelOutputError where the plan leaves open how its nodes are connected."""
+        """Write the ops. Raises ModelOutputError if the plan does not determine the connections."""
         ops = to_ops(
             request.plan,
             request.nodes,
@@ -66,7 +66,7 @@ class DeterministicReasoner(Reasoner):
         return _reasoned(OpsAnswer(ops=ops))
 
     async def judge(self, request: contracts.JudgeRequest) -> contracts.Reasoned[contracts.Verdict]:
-        """Answers that are empty or report an error fail; nothing is said of the others."""
+        """Fail empty answers and reported errors; leave the others unjudged."""
         notes, failed = list[str](), list[str]()
         for trial in request.trials:
             note = _problem_of(trial.answer)
@@ -83,7 +83,7 @@ def _reasoned(value: Any) -> contracts.Reasoned[Any]:
 
 
 def _of_form(form: DesignForm, request: contracts.PlanRequest) -> contracts.Reasoned[contracts.PlanContract]:
-    """The plan of a form; one that began as a starter may lack more than the form itself knows."""
+    """Plan of a form; a form that began as a starter may lack values that only the starter requires."""
     plan = _plan_of(form, request)
     if request.starter is None:
         return _reasoned(plan)
@@ -105,7 +105,7 @@ def _plan_of(form: DesignForm, request: contracts.PlanRequest) -> contracts.Plan
 
 
 def _renamed(request: contracts.PlanRequest, name: str) -> contracts.PlanContract:
-    """A plain copy of that name, or the flow under it."""
+    """Plan of a plain copy or a rename."""
     former = request.target or request.intent.title
     copies = request.intent.operation == "copy"
     return contracts.PlanContract(
@@ -118,7 +118,7 @@ def _renamed(request: contracts.PlanRequest, name: str) -> contracts.PlanContrac
 
 
 def _started(request: contracts.PlanRequest) -> contracts.Reasoned[contracts.PlanContract]:
-    """The plan of the starter for the latest words; declined while its form lacks something."""
+    """Plan of the starter that matches the latest message; declined while its form is incomplete."""
     latest = request.clarifications[-1][1] if request.clarifications else request.requirement
     attached = [one.kind for one in request.attachments]
     chosen = choose(latest, request.nodes, stores=request.stores, attached=attached, language=request.intent.language)

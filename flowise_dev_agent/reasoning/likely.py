@@ -1,4 +1,4 @@
-"""The node types that a requirement names: by the words of a vendor, or by all words of a title."""
+"""Node types that a requirement names, by vendor or by full title."""
 
 from collections import Counter
 from collections.abc import Mapping, Set
@@ -13,7 +13,7 @@ from flowise_dev_agent.reasoning.contracts import PlanRequest
 
 #: A word in the titles of more types than this says what kind of thing it is, and names none.
 _COMMON: Final = 6
-#: Vendors of which a type may be another's offer: whoever says Azure means its OpenAI.
+#: Vendor words that give way to another vendor of the same type: "Azure" means its OpenAI.
 _BEHIND: Final = frozenset(("aws", "google", "microsoft", "openai"))
 #: Types of one vendor: some have a dozen. Those that fit worse than the best by more than this are left out.
 _OF_VENDOR, _WORSE = 3, 0.5
@@ -23,7 +23,7 @@ _ADAPTER: Final = "llamaindex"
 
 @dataclass(frozen=True)
 class _Named:
-    """The words of a type: of its vendor, of name and title, and of what else people say of it."""
+    """Words of a type: its vendor, its name and title, and synonyms."""
 
     vendor: frozenset[str]
     label: frozenset[str]
@@ -51,8 +51,9 @@ _WORDS: WeakKeyDictionary[NodeStore, Mapping[str, _Named]] = WeakKeyDictionary()
 
 
 def named_types(request: PlanRequest) -> list[NodeSchema]:
-    """Those that the person's words name: the best one of each vendor first. The more words of its title, category and
-    fields are named, the better it fits."""
+    """Node types that the person names, the best of each vendor first, ranked by matching words in title, category and
+    fields.
+    """
     store = request.nodes
     if store not in _WORDS:
         offered = [one for one in store.schemas.values() if _is_offered(one)]

@@ -1,4 +1,4 @@
-"""Reasoning by a model: sends prompts, reads typed values, and puts what is wrong with an answer into the next try."""
+"""Reasoning by a model: send prompts, parse typed answers, and retry with the problems found."""
 
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
@@ -60,7 +60,8 @@ T = TypeVar("T")
 
 
 class LlmReasoner(Reasoner):
-    """Asks `engine`. An answer that cannot be used is handed back with what is wrong, `1 + retry_count` tries in all.
+    """Reasoner that asks `engine`. An unusable answer is returned to the model with its problems, `1 + retry_count`
+    tries in all.
 
     Every phase raises `BudgetSpentError` instead of making a call that the session has no budget for, and
     `ModelOutputError` when no try was usable; its `details` hold `problems`, `tries` and `usage`.
@@ -190,7 +191,7 @@ class LlmReasoner(Reasoner):
 
 
 def _checked_answer(text: str, request: PatchRequest) -> PatchAnswer:
-    """Ops, an amendment of the plan, or that nothing is to be done; an answer without a kind is one of ops."""
+    """Parse an answer: ops, an amendment of the plan, or nothing to do; without a kind it counts as ops."""
     try:
         answer = parse_object(text)
     except UnusableOutputError:
@@ -211,7 +212,7 @@ def _checked_answer(text: str, request: PatchRequest) -> PatchAnswer:
 
 
 def _samples(given: JsonValue) -> list[FunctionSample]:
-    """Those that can be read: one that cannot is no reason to ask again."""
+    """Readable samples of an answer; an unreadable one is ignored, without a retry."""
     found: list[FunctionSample] = []
     for one in given if isinstance(given, list) else []:
         with suppress(ValidationError):

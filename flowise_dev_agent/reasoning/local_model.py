@@ -1,4 +1,4 @@
-"""Whether a model server of this machine is in reach. It is named to the person and never used by itself."""
+"""Detect a model server on this machine. It is suggested to the person and never used automatically."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -6,7 +6,7 @@ from typing import Final
 import httpx2
 from pydantic import BaseModel, ValidationError
 
-#: Where Ollama listens unless told otherwise.
+#: Default address of Ollama.
 OLLAMA: Final = "http://127.0.0.1:11434"
 _SECONDS: Final = 0.2
 
@@ -20,7 +20,7 @@ class _Models(BaseModel):
 
 
 def offer(found: Sequence[str]) -> str:
-    """In one sentence: what a model would change, and how to name one; `found` are those in reach."""
+    """Sentence that suggests a model and how to set it; `found` are the reachable models."""
     way = (
         f"set OPENAI_BASE_URL={OLLAMA}/v1 and REASONING_MODEL to use the Ollama in reach ({', '.join(found[:3])})"
         if found
@@ -30,7 +30,7 @@ def offer(found: Sequence[str]) -> str:
 
 
 async def local_models(address: str = OLLAMA) -> list[str]:
-    """The models of an Ollama at its usual address; none when nothing answers there within 200 ms."""
+    """Models of a local Ollama at its default address; empty if it does not answer within 200 ms."""
     try:
         async with httpx2.AsyncClient(timeout=_SECONDS, trust_env=False) as client:
             answer = await client.get(f"{address}/api/tags")

@@ -1,4 +1,4 @@
-"""Reads a model's text into a typed value, or says in sentences what is wrong with it."""
+"""Parse a model's text into a typed value, or list its problems in sentences."""
 
 import json
 import re
@@ -26,7 +26,7 @@ _JSON_BEGINS: Final = ("{", "[", "`")
 
 
 class UnusableOutputError(Exception):
-    """A model's answer that cannot be used; `problems` are written for the model's next try."""
+    """Unusable answer of a model; `problems` are written for the model's next try."""
 
     def __init__(self, problems: list[str]) -> None:
         super().__init__("; ".join(problems))
@@ -34,7 +34,7 @@ class UnusableOutputError(Exception):
 
 
 class IncompleteOutputError(UnusableOutputError):
-    """An answer that can be used as `value`, and should be better: it goes back once, if a try is left."""
+    """Usable but incomplete answer. `value` is kept; the model is asked once more if a try is left."""
 
     def __init__(self, problems: list[str], value: object) -> None:
         super().__init__(problems)
@@ -42,7 +42,7 @@ class IncompleteOutputError(UnusableOutputError):
 
 
 def without_comments(text: str) -> str:
-    """What a model wrote, without comments in the JSON."""
+    """Remove comments from the JSON in a model's text."""
     if "//" not in text and "/*" not in text:
         return text
     try:
@@ -53,7 +53,7 @@ def without_comments(text: str) -> str:
 
 
 def parse_object(text: str) -> JsonObject:
-    """The first JSON object in `text`. Accepts code fences, prose around it, trailing commas and single quotes.
+    """Parse the first JSON object in `text`. Accepts code fences, surrounding prose, trailing commas and single quotes.
 
     Does not accept truncation: closing the brackets of half an answer would make it another answer.
 
@@ -64,7 +64,7 @@ def parse_object(text: str) -> JsonObject:
 
 
 def parse_model(text: str, model: type[M]) -> M:
-    """The first object of `parse_object`'s kind that fits `model`; keys that the model does not have are ignored.
+    """Parse the first object that fits `model`; unknown keys are ignored.
 
     A null where the field takes none counts as left out.
 
@@ -89,13 +89,13 @@ def parse_model(text: str, model: type[M]) -> M:
 
 
 def is_cut(text: str) -> bool:
-    """Whether `text` begins a JSON object and ends before it is closed."""
+    """True if `text` begins a JSON object and ends before it is closed."""
     start = text.find("{")
     return start >= 0 and _end_of_object(text, start) is None
 
 
 def continued(beginning: str, rest: str) -> str | None:
-    """An answer that was cut (`is_cut`) and what the model gave as the rest of it, as far as that goes.
+    """Join a cut answer (`is_cut`) and its continuation, as far as that goes.
 
     A rest that repeats the last words, or gives the whole answer again, is understood. None when both together cannot
     be the answer: that it is whole must be beyond doubt.
@@ -121,7 +121,7 @@ def continued(beginning: str, rest: str) -> str | None:
 
 
 def _objects(text: str) -> Iterator[JsonObject]:
-    """The objects of `text`, at least one. Raises UnusableOutputError instead, or at one that is cut off."""
+    """Yield the objects of `text`, at least one. Raises UnusableOutputError if there is none or one is cut off."""
     start = text.find("{")
     if start < 0:
         raise UnusableOutputError(["The answer holds no JSON object. Give one JSON object and nothing else."])
@@ -163,7 +163,7 @@ def _leave_out(value: Any, path: tuple[int | str, ...]) -> None:
 
 
 def without_thinking(text: str) -> str:
-    """What a model wrote, without its thinking where that stands in the text."""
+    """Remove thinking from a model's text."""
     while match := _THINKING.match(text):
         text = text[match.end() :]
     if text.lstrip().startswith(_JSON_BEGINS) or _BEGIN_OF_THINKING.search(text):
@@ -173,7 +173,7 @@ def without_thinking(text: str) -> str:
 
 
 def _uncommented(text: str) -> Iterator[str]:
-    """The characters of `text`, but not the comments between the brackets of a JSON value."""
+    """Yield the characters of `text`, without comments inside a JSON value."""
     depth, quote, position = 0, "", 0
     while position < len(text):
         char = text[position]
@@ -207,7 +207,7 @@ def _load(text: str) -> Any:
 
 
 def _end_of_object(text: str, start: int) -> int | None:
-    """The end of the object that opens at `start`, None when it is not closed; brackets in strings do not count."""
+    """End of the object that opens at `start`, None if it is not closed; brackets in strings do not count."""
     depth, in_string, escaped = 0, False, False
     for position in range(start, len(text)):
         char = text[position]

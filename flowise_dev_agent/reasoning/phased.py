@@ -1,4 +1,4 @@
-"""Runs each phase in its mode, and once in the other mode when that fails."""
+"""Run each phase in its mode, and once in the other mode if that fails."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
@@ -30,7 +30,7 @@ _OTHER: Final[Mapping[Mode, Mode]] = {"llm_guided": "deterministic", "determinis
 
 
 class PhasedReasoner(Reasoner):
-    """A model and code, with a fallback from one to the other.
+    """Reasoner with a model and code, and a fallback from one to the other.
 
     A phase runs in the mode that the settings give it. When its reasoner gives up after its own tries (unusable
     answers, provider down) the other one is asked once and the result is marked `degraded`. A refused key is a mistake
@@ -48,7 +48,7 @@ class PhasedReasoner(Reasoner):
 
     async def plan(self, request: PlanRequest) -> Reasoned[PlanContract]:
         if request.design is not None or request.new_name is not None:
-            # They say everything: there is nothing for a model to find out.
+            # The request is complete: no model is needed.
             return await self._by_mode["deterministic"].plan(request)
         starts = request.is_new and (request.previous is None or request.previous.declined is not None)
         return await self._run("plan", lambda reasoner: reasoner.plan(request), falls_back=starts)
@@ -97,7 +97,7 @@ class PhasedReasoner(Reasoner):
 
 
 def make_reasoner(settings: ReasoningSettings) -> Reasoner:
-    """The reasoner for the settings. It holds connections: close it with `aclose`."""
+    """Create the reasoner of the settings. It holds connections: close it with `aclose`."""
     if settings.engine == "deterministic":
         return DeterministicReasoner()
     return PhasedReasoner(LlmReasoner(engine_for(settings), settings), DeterministicReasoner(), settings)

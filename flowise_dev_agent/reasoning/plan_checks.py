@@ -1,4 +1,4 @@
-"""What code knows better than a model about a plan, and what is wrong with one."""
+"""Corrections of a plan by code, and the problems left for the model."""
 
 import re
 from collections.abc import Collection, Mapping, Sequence
@@ -18,7 +18,7 @@ from flowise_dev_agent.schemas.plan import AmendAnswer, FlowKind, Part, PartAcco
 
 
 def checked_plan(plan: PlanContract, request: PlanRequest) -> PlanContract:
-    """The plan with what code knows for certain: operation, spelling of node names, credential types."""
+    """Plan corrected by known facts: operation, spelling of node names, credential types."""
     update: dict[str, Any] = {}
     if plan.declined or request.intent.operation == "question":
         if not plan.declined and not plan.answer:
@@ -47,7 +47,7 @@ def checked_plan(plan: PlanContract, request: PlanRequest) -> PlanContract:
             problems.append(f"The node id '{node.node_id}' occurs twice.")
         from_pattern = node.existing and pattern.get(node.node_id) == schema.name
         there = request.flow.existing.get(node.node_id)
-        # A model that plans once more need not know what of its plan has been written by now.
+        # A model that revises its plan need not know which nodes are already written.
         existing = (node.existing and (from_pattern or there is not None)) or (
             there == schema.name and node.node_id in earlier
         )
@@ -77,7 +77,7 @@ def checked_plan(plan: PlanContract, request: PlanRequest) -> PlanContract:
 def accounted(
     plan: PlanContract, accounts: Sequence[PartAccount], request: PlanRequest
 ) -> tuple[list[Part], list[str]]:
-    """(what the plan does about each part of what the person said, what is wrong with that)."""
+    """Account for each part of the requirement: (parts with their state, problems for the model)."""
     if plan.declined or plan.answer is not None:
         state, reason = ("not_possible", plan.declined) if plan.declined else ("covered", "")
         return [part.model_copy(update={"state": state, "reason": reason}) for part in request.parts], []
@@ -110,10 +110,10 @@ def accounted(
 
 
 def is_done_by_values(request: PatchRequest) -> bool:
-    """Whether the plan only sets values of nodes that the flow has, and says which: then code makes the ops.
+    """True if the plan only sets values of existing nodes and names them all: then code makes the ops.
 
     False where something may be left to do: a connection, a credential, a branch, code with samples, or a node, a title
-    or a part of the wish that no value stands for.
+    or a part of the requirement that no value covers.
     """
     plan, base = request.plan, request.flow.graph
     if request.seed or request.findings or plan.removals or plan.connections or plan.disconnections:
@@ -132,7 +132,7 @@ def is_done_by_values(request: PatchRequest) -> bool:
 
 
 def _is_plain(value: PlannedValue, request: PatchRequest) -> bool:
-    """Whether nothing else in the flow has to follow from the value."""
+    """True if setting the value requires no other change of the flow."""
     name = request.flow.existing.get(value.node_id, "")
     schema, steps = request.nodes.get(name), parse_path(value.param)
     if schema is None or not steps:
@@ -151,14 +151,14 @@ def _is_plain(value: PlannedValue, request: PatchRequest) -> bool:
 
 
 def _stands(value: PlannedValue, base: GraphIR) -> bool:
-    """Whether the flow holds the value already."""
+    """True if the flow already has the value."""
     node, steps = base.node(value.node_id), parse_path(value.param)
     old = value_at(node.inputs, steps) if node and steps else None
     return str(value.value) in str(old) if value.mode == "append" else str(value.value) == str(old)
 
 
 def checked_amendment(answer: AmendAnswer, request: PatchRequest) -> AmendAnswer:
-    """The amendment with the names of node types as they are spelt."""
+    """Amendment with corrected spelling of node types."""
     taken_back = request.plan.new_nodes & {*answer.removals}
     planned = [node for node in request.plan.nodes if node.node_id not in taken_back]
     problems: list[str] = []
@@ -199,7 +199,7 @@ def _unknown_ids(
     existing: Mapping[str, str],
     taken_back: Collection[str] = (),
 ) -> list[str]:
-    """Ids and params that the plan names and that neither it nor the flow has; `taken_back` may be removed, too."""
+    """Problems with ids and params that neither the plan nor the flow has; `taken_back` may be removed too."""
     types = {**existing, **{node.node_id: node.node_name for node in nodes}}
     problems = [
         f"`removals` names '{node_id}', which is not in the flow. It has: {', '.join(existing) or 'no nodes'}."
@@ -216,7 +216,7 @@ def _unknown_ids(
 
 
 def _unknown_param(schema: NodeSchema, path: str) -> str | None:
-    """What is wrong with the beginning of a path; what is inside a model or tool is checked when it is compiled."""
+    """Problem with the first step of a path; fields inside a model or tool are checked at compilation."""
     root = re.split(r"[.\[]", path, maxsplit=1)[0]
     names = [entry["name"] for entry in schema.input_definitions]
     if root in names or root.removesuffix("Config") in names or root == "credential":

@@ -1,4 +1,4 @@
-"""What may be wrong with a plan that can be used: it goes back to the model once, and what stays is shown with it."""
+"""Findings on a usable plan: they go back to the model once, and the rest is shown with the plan."""
 
 import re
 import tomllib
@@ -23,13 +23,13 @@ from flowise_dev_agent.schemas.plan import PlanContract, PlannedValue
 _OPTIONS_SHOWN: Final = 30
 #: Texts for models: what a person wrote there is not lost by a change of something else.
 _TEXT_FIELD: Final = re.compile(r"(?:prompt|messages?|instructions?|template|content)$", re.IGNORECASE)
-#: Of the words of a text; with fewer left it is another text.
+#: Share of an old text's words that an edit keeps; with fewer it counts as another text.
 _KEPT_SHARE: Final = 0.7
 _QUOTED: Final = re.compile(r"[\"“„«]([^\"“”„«»]{8,400})[\"”»]")
 
 
 def unknown_options(plan: PlanContract, request: PlanRequest) -> list[Finding]:
-    """Planned values of fields whose options the node type lists, and that are none of them."""
+    """Findings for planned values that are not among the options of their field."""
     types = {**request.flow.existing, **{node.node_id: node.node_name for node in plan.nodes}}
     found: list[Finding] = []
     for value in plan.values:
@@ -50,7 +50,7 @@ def unknown_options(plan: PlanContract, request: PlanRequest) -> list[Finding]:
 
 
 def lost_texts(values: Iterable[PlannedValue], request: PlanRequest | PatchRequest) -> list[Finding]:
-    """Texts of the flow that a planned value overwrites although nobody asked for that.
+    """Findings for texts of the flow that a planned value overwrites without a request.
 
     A flow that the session made itself may be repaired without the person's words.
     """
@@ -72,7 +72,7 @@ def lost_texts(values: Iterable[PlannedValue], request: PlanRequest | PatchReque
 
 
 def replaced_text(value: PlannedValue, base: GraphIR) -> str | None:
-    """The first prompt, message or template that the flow holds in this field and that the value does not keep."""
+    """First prompt, message or template in this field that the value does not keep."""
     node, steps = base.node(value.node_id), parse_path(value.param)
     if node is None or steps is None or value.mode == "append":
         return None
@@ -84,7 +84,7 @@ def replaced_text(value: PlannedValue, base: GraphIR) -> str | None:
 
 
 def _keeps(planned: Sequence[str], old: str) -> bool:
-    """Whether the old text is there, or one of the texts is an edit of it: most of its words are left."""
+    """True if the old text is kept, or a planned text is an edit of it that keeps most of its words."""
     if old in "\n".join(planned):
         return True
     words = Counter(old.split())
@@ -96,7 +96,7 @@ def _is_text(path: str) -> bool:
 
 
 def _texts(name: str, value: JsonValue) -> Iterator[tuple[str, str]]:
-    """(field, text) of a value, those in its rows included."""
+    """Yield (field, text) of a value, including its rows."""
     if isinstance(value, str):
         yield name, value
     elif isinstance(value, dict):
@@ -108,7 +108,7 @@ def _texts(name: str, value: JsonValue) -> Iterator[tuple[str, str]]:
 
 
 def _words_for(value: PlannedValue, request: PlanRequest | PatchRequest) -> str:
-    """The part that the value names, else everything that the person said."""
+    """Requirement part that the value serves, else everything that the person said."""
     parts = request.parts if isinstance(request, PlanRequest) else request.plan.parts
     quote = next((part.quote for part in parts if part.id == value.part), None)
     if quote is not None:
@@ -126,7 +126,7 @@ def _asks_to_replace(words: str, old: str) -> bool:
 
 
 def _begins_word(said: str, stem: str) -> bool:
-    """Whether a word begins with the stem; scripts without spaces have no such border."""
+    """True if a word begins with the stem; scripts without spaces have no word boundary."""
     start = said.find(stem)
     while start >= 0:
         if start == 0 or not said[start - 1].isalpha() or ord(stem[0]) > 0x2E7F:
@@ -136,7 +136,7 @@ def _begins_word(said: str, stem: str) -> bool:
 
 
 def _is_default(old: str, base: GraphIR, value: PlannedValue, request: PlanRequest | PatchRequest) -> bool:
-    """Whether the flow holds what the type of the node brings."""
+    """True if the flow's text is the default of the node type."""
     node = base.node(value.node_id)
     schemas = [schema for name in _types_at(node, value) if (schema := request.nodes.get(name))]
     last = value.param.rpartition(".")[2]
@@ -144,7 +144,7 @@ def _is_default(old: str, base: GraphIR, value: PlannedValue, request: PlanReque
 
 
 def _types_at(node: FlowNode | None, value: PlannedValue) -> Sequence[str]:
-    """The type of the node, and of the component inside of it that the path leads into."""
+    """Type of the node, and of the nested component that the path leads into."""
     if node is None:
         return ()
     around = value.param.rpartition(".")[0]

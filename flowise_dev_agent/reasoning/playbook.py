@@ -1,4 +1,4 @@
-"""What a failure means and what to do about it: by the server's own error texts, and by category.
+"""Playbook of failures: cause and remedy by the server's error texts and by category.
 
 The texts are in `known_errors.toml`, each with an answer that a flow gave on Flowise 3.1.4, where almost every mistake
 is HTTP 500 with the cause in the message. They are matched as plain texts: what comes back is not to be trusted.
@@ -14,14 +14,14 @@ from pydantic import BaseModel, ConfigDict
 from flowise_dev_agent.reasoning.contracts import Verdict, VerdictCategory
 from flowise_dev_agent.texts import text
 
-#: What stands in front of a status that a provider or a server answered.
+#: Prefixes of a status code in an error text.
 _STATUS: Final = r"(?:^|- |: |status |status code |code |http ){}(?!\d)"
 #: Causes are named at the beginning of a text.
 _READ: Final = 8000
 
 
 class Known(BaseModel):
-    """A known cause of a failure: the texts that show it, its category, what it means and what to do."""
+    """Known cause of a failure: matching texts, category, explanation and remedy."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -37,7 +37,7 @@ class Known(BaseModel):
         return f"{self.explanation} {self.remedy}"
 
     def explains(self, text: str) -> bool:
-        """Whether an error text, in lower case, is of this cause."""
+        """True if a lower-case error text matches this cause."""
         return any(all(_holds(text, part) for part in ((one,) if isinstance(one, str) else one)) for one in self.texts)
 
 
@@ -73,18 +73,18 @@ PLAYBOOK: Final[dict[VerdictCategory, str]] = {
     "EXTERNAL": "Nothing in the flow is wrong: keep the plan as it is.",
     "TIMEOUT": "Nothing is proven wrong: keep the plan; at most make the flow do less per question.",
 }
-#: What a person is told to do, of each category.
+#: Advice for the person, by category.
 FIXES: Final[dict[VerdictCategory, str]] = {category: text(f"remedy.{category}") for category in PLAYBOOK}
 
 
 def known(text: str) -> Known | None:
-    """The entry for an error text, if there is one."""
+    """Known cause of an error text, if there is one."""
     read = text[:_READ].lower()
     return next((entry for entry in KNOWN if entry.explains(read)), None)
 
 
 def advice(verdict: Verdict) -> str | None:
-    """What the next plan should do about a verdict; None when it is positive."""
+    """Advice for the next plan after a verdict; None if the verdict is positive."""
     if verdict.done or verdict.category is None:
         return None
     entry = known(verdict.reason)
@@ -93,5 +93,5 @@ def advice(verdict: Verdict) -> str | None:
 
 
 def is_advice(text: str) -> bool:
-    """Whether `text` is an advice from these lists, and not something that the person or a judge asked for."""
+    """True if `text` is advice from this playbook, and not a request of the person or a judge."""
     return text in {*FIXES.values(), *(entry.advice for entry in KNOWN)}

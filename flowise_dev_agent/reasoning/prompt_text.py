@@ -1,4 +1,4 @@
-"""The pieces of prompts: tags around text that is not ours, the person's wish, plans, ops and findings."""
+"""Pieces of prompts: tags around untrusted text, the requirement, plans, ops and findings."""
 
 import json
 import re
@@ -40,14 +40,14 @@ _NOTES: Final = (
 )
 #: Characters of the beginning of an attached file.
 _BEGINNING: Final = 400
-#: What an op writer needs of a plan.
+#: Fields of a plan that the op writer needs.
 _FOR_OPS: Final = frozenset(
     {
         *("goal", "operation", "flow_kind", "flow_name", "nodes", "removals", "kept", "values", "steps"),
         *("credential_requirements", "placeholders", "success_criteria"),
     }
 )
-#: What a planner has written and may want to keep.
+#: Fields of the previous plan that the planner may keep.
 _FOR_PLAN: Final = frozenset(PlanProposal.model_fields) - {"parts"} | {"operation", "flow_kind"}
 
 
@@ -56,17 +56,17 @@ def joined(*parts: str | None) -> str:
 
 
 def tag(name: str, body: str | None) -> str | None:
-    """The body as data; None without one."""
+    """Wrap the body in a tag that marks it as data; None without a body."""
     return f"<{name}>\n{as_data(body)}\n</{name}>" if body else None
 
 
 def as_data(text: str) -> str:
-    """Text that cannot close its tag or open another one, with pasted keys masked."""
+    """Escape a text so that it cannot close or open a tag, and mask pasted keys."""
     return _OUR_TAG.sub("‹", masked(text))
 
 
 def wish(request: ClassifyRequest | PlanRequest | PatchRequest | JudgeRequest) -> Iterator[str | None]:
-    """Everything that the person has said, in order, but the feedback that is being worked on."""
+    """Yield everything that the person has said, in order, except the feedback in work."""
     yield tag("requirement", request.requirement)
     answers = (f"Q: {question}\nA: {answer}" for question, answer in request.clarifications)
     yield tag("clarifications", "\n".join(answers) or None)
@@ -74,7 +74,7 @@ def wish(request: ClassifyRequest | PlanRequest | PatchRequest | JudgeRequest) -
 
 
 def attachments_text(request: ClassifyRequest | PlanRequest) -> str | None:
-    """The files that go with the requirement, and how each begins."""
+    """Attached files with the beginning of each."""
     lines: list[str] = []
     for one in request.attachments:
         found = [f"{one.pages} pages"] if one.pages else []
@@ -94,12 +94,12 @@ def attachments_text(request: ClassifyRequest | PlanRequest) -> str | None:
 
 
 def notes_text(request: PlanRequest) -> str | None:
-    """What the person had the service remember for all flows."""
+    """Notes that the person stored for all flows."""
     return joined(_NOTES, tag("notes", "\n".join(f"- {note}" for note in request.notes))) if request.notes else None
 
 
 def ready_text(request: PlanRequest) -> str | None:
-    """The tools that code will add to the plan."""
+    """Tools that code will add to the plan."""
     lines = "\n".join(
         f"- {tool.node_id} ({tool.node_name}): {tool.title}. {tool.about}" for tool in request.ready_tools
     )
@@ -110,13 +110,14 @@ def ready_text(request: PlanRequest) -> str | None:
 
 
 def approved_plan(plan: PlanContract) -> str:
-    """For the op writer."""
+    """Approved plan for the op writer."""
     return plan.model_dump_json(include=set(_FOR_OPS), exclude_defaults=True)
 
 
 def previous_plan(plan: PlanContract, existing: Mapping[str, str]) -> str:
-    """For the planner who revises it: all that it said, the quotes of the parts aside, which stand in `<parts>`. What
-    has been written by now (`existing` nodes, by id) is not to be done once more."""
+    """Previous plan for the planner that revises it, without the quotes of its parts (see `<parts>`). Nodes written
+    meanwhile (`existing`, by id) are not to be added again.
+    """
     nodes = [
         node.model_copy(update={"existing": node.existing or existing.get(node.node_id) == node.node_name})
         for node in plan.nodes
@@ -133,7 +134,7 @@ def previous_plan(plan: PlanContract, existing: Mapping[str, str]) -> str:
 
 
 def own_ops(ops: Sequence[PatchOp], plan: PlanContract) -> str | None:
-    """The ops of the last try by their numbers, without what code has set: the values of the plan."""
+    """Numbered ops of the last try, without the values of the plan, which code sets."""
     planned = _planned_fields(ops, plan)
     lines: list[str] = []
     for number, op in enumerate(ops):
@@ -149,7 +150,7 @@ def own_ops(ops: Sequence[PatchOp], plan: PlanContract) -> str | None:
 
 
 def findings_text(findings: Sequence[Finding], plan: PlanContract) -> str | None:
-    """A line per finding; one on a value of the plan says that ops cannot mend it."""
+    """Findings, one per line; a finding on a planned value says that ops cannot fix it."""
     planned = {(value.node_id, value.param) for value in plan.values}
     return "\n".join(
         f"- {finding.text}" + (_BY_AMENDMENT if (finding.where, finding.field) in planned else "")
@@ -161,7 +162,7 @@ _BY_AMENDMENT: Final = " This is a value of the plan: to change it, answer `amen
 
 
 def _planned_fields(ops: Sequence[PatchOp], plan: PlanContract) -> set[tuple[str, Steps | None]]:
-    """(node id in the ops, path) of the plan's values: a replacement may keep the id of what it replaces."""
+    """(node id in the ops, path) of the planned values: a replacement may keep the id of the replaced node."""
     ids = {node.node_id: {node.node_id} for node in plan.nodes}
     for op in ops:
         if isinstance(op, ReplaceNode):
@@ -187,7 +188,7 @@ def pattern_text(pattern: Pattern) -> str:
 
 
 def similar_flows(request: PlanRequest) -> str | None:
-    """Marketplace flows like the requested one; none when a flow exists already."""
+    """Marketplace flows similar to the requested one; None if the flow exists already."""
     return None if request.flow_summary else "\n".join(one.for_prompt() for one in request.templates) or None
 
 

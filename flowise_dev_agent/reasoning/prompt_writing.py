@@ -1,4 +1,4 @@
-"""Prompts of the steps of an agentflow: of a plan with several, each is written in full by a call of its own.
+"""Write the prompts of agentflow steps: in a plan with several, one model call per step.
 
 The plan says what each step must do; what is written becomes a value of the plan, so that the person sees it before the
 approval. A prompt that could not be written is left to the op writer.
@@ -27,18 +27,18 @@ from flowise_dev_agent.settings import ReasoningSettings
 
 #: The steps that take instructions, and the field for them.
 INSTRUCTIONS: Final = {"llmAgentflow": "llmMessages", "agentAgentflow": "agentMessages"}
-#: With fewer of them the plan holds their prompts itself.
+#: With fewer such steps the plan itself contains their prompts.
 FROM_STEPS: Final = 3
 MAX_PARALLEL: Final = 5
 _MAX_STEPS: Final = 20
-#: What every step may use.
+#: Variables that every step may use.
 _ALWAYS: Final = frozenset(
     {"question", "$flow", "$form", "$webhook", "$vars", "$iteration", "current_date_time", "startAgentflow_0"}
 )
 
 
 class StepPrompt(Contract):
-    """The instructions of one step."""
+    """Instructions of one step."""
 
     system: str = Field(min_length=20, max_length=8_000)
     user: str = Field(default="", max_length=4_000, description="only for a step without memory")
@@ -52,7 +52,7 @@ _SCHEMA: Final[JsonObject] = {
 
 
 class PromptWriter:
-    """Writes what a plan leaves open, at most five prompts at the same time."""
+    """Writer of the prompts that a plan leaves open, at most five at the same time."""
 
     def __init__(self, engine: ReasoningEngine, settings: ReasoningSettings, skills: Skills) -> None:
         self._engine = engine
@@ -60,8 +60,7 @@ class PromptWriter:
         self._skills = skills
 
     async def complete(self, planned: Reasoned[PlanContract], request: PlanRequest) -> Reasoned[PlanContract]:
-        """The plan with the instructions of its new steps, and what they cost. What the last plan said of a step that
-        stays the same is taken over."""
+        """Plan with the instructions of its new steps, and their cost. Instructions of unchanged steps are reused."""
         plan = planned.value
         missing = steps_without_instructions(plan)
         if plan.flow_kind != "AGENTFLOW" or plan.declined or not missing:
@@ -103,7 +102,7 @@ class PromptWriter:
 
 
 def steps_without_instructions(plan: PlanContract) -> list[PlannedNode]:
-    """The new steps that take instructions and have none in the plan."""
+    """New steps that take instructions and have none in the plan."""
     given = {value.node_id for value in plan.values if value.param.startswith(tuple(INSTRUCTIONS.values()))}
     return [
         node
@@ -122,11 +121,11 @@ def _kept(missing: Sequence[PlannedNode], previous: PlanContract | None) -> list
 
 
 def _known_before(node: PlannedNode, plan: PlanContract) -> list[str]:
-    """The steps that the plan lists before this one: plans follow the order of the flow."""
+    """Steps listed before this one: plans follow the order of the flow."""
     ids = [one.node_id for one in plan.nodes if one.node_name != START]
     return ids[: ids.index(node.node_id)]
 
 
 def _uses_only(allowed: set[str], text: str) -> bool:
-    """Whether every `{{ variable }}` can be filled: what cannot be stays in the text that people see."""
+    """True if every `{{ variable }}` is allowed: an unknown one would stay in the text that people see."""
     return all(variable_head(variable) in allowed for variable in variables(text))

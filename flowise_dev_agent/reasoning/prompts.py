@@ -1,4 +1,4 @@
-"""The prompts of the four phases.
+"""Prompts of the four phases.
 
 Each has a stable part (`system`: role, rules, skill sections, op reference, the catalogue of the instance; the same
 bytes in every call of a phase on an instance, so that providers can cache it) and a changing part (`user`: schema cards
@@ -62,9 +62,9 @@ Rules:
 - Never write keys, passwords or credential ids."""
 _ANSWER_SHOWN = 6_000
 _FLOW_SHOWN = 6_000
-#: What the person wrote; the first is empty after a person's decision.
+#: Texts of the person; the first is empty after a decision.
 _QUESTION = ("question", "startAgentflow_0.output.question")
-#: Of a trace in the judge's prompt: characters of one step, steps and tools, sources.
+#: Limits of a trace in the judge's prompt: characters of a step, steps and tools, sources.
 _STEP_SHOWN, _STEPS_SHOWN, _SOURCES_SHOWN = 400, 20, 5
 _STAND_IN = (
     "The models inside the flow are a stand-in that makes answers up. What the answers say shows nothing about "
@@ -72,7 +72,7 @@ _STAND_IN = (
     "failed. Judge what the other steps did and which sources were found."
 )
 _TOOL_TEXT_SHOWN = 6_000
-#: Those of the plan come first; a large flow has more node types than fit into a prompt.
+#: Most schema cards, the plan's types first: a large flow has more node types than fit into a prompt.
 _CARDS_SHOWN = 24
 #: Characters of the fields of node types in the plan prompt, the number of new types among them, and of
 #: those that the person does not name.
@@ -82,7 +82,7 @@ _LIKELY, _OTHERS = 6, 2
 
 @dataclass(frozen=True)
 class Prompt:
-    """What goes to the engine: `system` is stable per phase, `user` is this session's."""
+    """Prompt for the engine: `system` is stable per phase, `user` is specific to the session."""
 
     system: str
     user: str
@@ -101,7 +101,7 @@ def classify_prompt(request: ClassifyRequest, skills: Skills = PACKAGED) -> Prom
 
 
 def plan_prompt(request: PlanRequest, skills: Skills = PACKAGED, *, whole_catalogue: bool = True) -> Prompt:
-    """Without `whole_catalogue` (models with a small context) the candidates take its place, in the changing part."""
+    """Prompt for a plan. Without `whole_catalogue` (small context) the candidates replace it, in the changing part."""
     credentials = ", ".join(f"{name} ({count})" for name, count in sorted(request.credential_types.items()) if count)
     return Prompt(
         system=_system(
@@ -178,7 +178,7 @@ def patch_prompt(request: PatchRequest, skills: Skills = PACKAGED) -> Prompt:
 def step_prompt(
     step: PlannedNode, plan: PlanContract, request: PlanRequest, before: Sequence[str], skills: Skills = PACKAGED
 ) -> Prompt:
-    """For the instructions of one step of an agentflow; `before` are the ids of the steps that come earlier."""
+    """Prompt for the instructions of one agentflow step; `before` are the ids of the earlier steps."""
     settings = [value for value in plan.values if value.node_id == step.node_id]
     return Prompt(
         system=_system(skills, "Step"),
@@ -217,7 +217,7 @@ def judge_prompt(request: JudgeRequest, skills: Skills = PACKAGED) -> Prompt:
 
 
 def _never_ran(request: JudgeRequest) -> str | None:
-    """The planned steps that no trial ran, where the traces show steps at all."""
+    """Planned steps that no trial ran; None if the traces show no steps."""
     ran = {step.node_id for trace in request.traces for step in trace.steps}
     missed = [node for node in request.plan.nodes if ran and node.node_id not in ran]
     return "\n".join(f"{node.node_id}: {node.purpose}" for node in missed) or None
@@ -261,7 +261,7 @@ GO_ON: Final = (
 
 
 def retry_text(problems: Sequence[str]) -> str:
-    """The text that returns an unusable answer to the model."""
+    """Message that returns an unusable answer to the model."""
     return "Your answer could not be used:\n" + "\n".join(f"- {p}" for p in problems) + "\nGive it again, corrected."
 
 
@@ -279,17 +279,17 @@ _IN_STEPS = (
 
 
 def tool_text(text: str) -> str:
-    """The result of a tool, for the message that answers its call: data like all text that is not ours."""
+    """Tool result for the message that answers its call, marked as data like all untrusted text."""
     return as_data(shortened(text, _TOOL_TEXT_SHOWN))
 
 
-#: Stand for the statements and for the worked examples of the AgentFlow chapter.
+#: Placeholders for the statements and the worked examples of the AgentFlow chapter.
 _AGENTFLOWS = "AgentFlows"
 _EXAMPLES = "AgentFlow examples"
 
 
 def _patch_system(skills: Skills, kind: FlowKind) -> str:
-    """The same bytes for each kind: what is special in agentflows is of no use in a chatflow."""
+    """System prompt of the op writer, byte-identical per flow kind; a chatflow needs no agentflow rules."""
     agentflow = kind == "AGENTFLOW"
     sections = ("Flows", _AGENTFLOWS, "Patch", _EXAMPLES) if agentflow else ("Flows", "Patch")
     reference = ["# Ops", "These are all; there are no others.", *map(example_op, OP_TYPES)]
@@ -313,8 +313,9 @@ def _section(skills: Skills, name: str) -> str:
 
 
 def _fields(request: PlanRequest, *, whole_catalogue: bool) -> str | None:
-    """The fields of the types in the flow, of those that the person names, and of a few other candidates, as far as the
-    catalogue does not show them."""
+    """Fields of the types in the flow, of types that the person names and of a few candidates, unless the catalogue
+    shows them.
+    """
     present = [request.nodes.get(name) for name in [*request.flow.existing.values(), *request.flow.components.values()]]
 
     def told(schemas: Iterable[NodeSchema]) -> list[NodeSchema]:
@@ -334,7 +335,7 @@ def _fields(request: PlanRequest, *, whole_catalogue: bool) -> str | None:
 
 
 def _chosen(request: PatchRequest) -> dict[str, dict[str, JsonValue]]:
-    """Node type -> the values that the plan sets, of types that occur once and are new: they need no other fields."""
+    """Planned values by node type, for new types that occur once: fields that these values hide are left out."""
     types = [node.node_name for node in request.plan.nodes]
     alone = {
         node.node_id: node.node_name
@@ -349,7 +350,7 @@ def _chosen(request: PatchRequest) -> dict[str, dict[str, JsonValue]]:
 
 
 def _own_texts(request: PlanRequest | PatchRequest) -> dict[str, str]:
-    """The texts in the flow, without those that are the default of their field."""
+    """Texts in the flow that are not the default of their field."""
 
     def is_default(place: str, text: str) -> bool:
         node_id, _, field = place.partition(".")
@@ -364,8 +365,9 @@ def _own_texts(request: PlanRequest | PatchRequest) -> dict[str, str]:
 
 
 def _touched_types(request: PatchRequest) -> set[str]:
-    """The types whose fields the op writer needs: of nodes that the plan or a finding speaks of, with what is inside;
-    all of them where the nodes come from a pattern."""
+    """Types whose fields the op writer needs: of nodes named by the plan or a finding, with nested components; all
+    types if the nodes come from a pattern.
+    """
     plan = request.plan
     ids = {
         *(node.node_id for node in plan.nodes),
@@ -380,7 +382,7 @@ def _touched_types(request: PatchRequest) -> set[str]:
 
 
 def _components_in(request: PatchRequest) -> Iterator[str]:
-    """The models and tools that planned values put into agentflow nodes."""
+    """Models and tools that planned values put into agentflow nodes."""
     types = {**request.flow.existing, **{node.node_id: node.node_name for node in request.plan.nodes}}
     for planned in request.plan.values:
         schema, steps = request.nodes.get(types.get(planned.node_id, "")), parse_path(planned.param)

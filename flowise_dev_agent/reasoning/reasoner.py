@@ -1,4 +1,4 @@
-"""The interface that the agent reasons through."""
+"""Interface of reasoning for the agent."""
 
 from abc import ABC, abstractmethod
 
@@ -16,32 +16,32 @@ from flowise_dev_agent.schemas.plan import PatchAnswer
 
 
 class Reasoner(ABC):
-    """Four typed questions. Each raises `ModelUnavailableError`, `ModelAuthError` or `ModelOutputError`."""
+    """Four typed questions. Each may raise `ModelUnavailableError`, `ModelAuthError` or `ModelOutputError`."""
 
     @abstractmethod
     async def classify(self, request: ClassifyRequest) -> Reasoned[Intent]:
-        """What the person wants, how clear it is, and what to ask."""
+        """Classify the requirement: intent, ambiguity, and clarifying questions."""
 
     @abstractmethod
     async def plan(self, request: PlanRequest) -> Reasoned[PlanContract]:
-        """What will be built or changed; `declined` when it cannot be done."""
+        """Plan the flow or its change; `declined` if it is not possible."""
 
     @abstractmethod
     async def patch(self, request: PatchRequest) -> Reasoned[PatchAnswer]:
-        """The ops that implement the plan, what the plan lacks, or that nothing is to be done."""
+        """Write the ops for the plan, an amendment of the plan, or nothing to do."""
 
     @abstractmethod
     async def judge(self, request: JudgeRequest) -> Reasoned[Verdict]:
-        """Whether the answers meet the success criteria."""
+        """Judge the answers by the success criteria."""
 
     @property
     def skills_version(self) -> str | None:
-        """The versions of the skill files that prompts are made of; None without any."""
+        """Versions of the skill files in the prompts; None without skills."""
         return None
 
     @property
     def reads_candidates(self) -> bool:
-        """Whether its plans follow from the candidates and templates of a request."""
+        """True if plans depend on the candidates and templates of a request."""
         return True
 
     async def aclose(self) -> None:  # noqa: B027 - only some have anything to close

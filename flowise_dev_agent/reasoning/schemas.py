@@ -1,4 +1,4 @@
-"""The JSON schemas that models answer by: small, since every call carries one, and built once."""
+"""JSON schemas of the models' answers: small, since every call carries one, and built once."""
 
 from functools import cache
 from typing import Any, Final
@@ -9,7 +9,7 @@ from flowise_dev_agent.schemas.plan import Intent, PlanProposal
 from flowise_dev_agent.schemas.verdict import Judgement
 from flowise_dev_agent.settings import Phase
 
-#: What a model does not need to know: the parser fills defaults, and says so where a bound is crossed.
+#: Schema keys that a model does not need: the parser applies defaults and reports values out of bounds.
 _LEFT_OUT: Final = frozenset(
     {"$defs", "title", "default", "maxLength", "minLength", "maxItems", "minItems", "pattern", "additionalProperties"}
 )
@@ -17,7 +17,7 @@ _LEFT_OUT: Final = frozenset(
 
 @cache
 def answer_schema(phase: Phase) -> JsonObject:
-    """The schema of a phase's answer."""
+    """Schema of a phase's answer."""
     if phase == "patch":
         return _ops()
     model = {"classify": Intent, "plan": PlanProposal, "judge": Judgement}[phase]
@@ -29,8 +29,9 @@ def answer_schema(phase: Phase) -> JsonObject:
 
 
 def _ops() -> JsonObject:
-    """One object for all answers and all ops: the op reference in the prompt says which fields each op has; an
-    amendment has the form of the plan."""
+    """One schema for all answers and all ops: the op reference in the prompt lists the fields of each op; an amendment
+    has the form of the plan.
+    """
     op: JsonObject = {"type": "object", "properties": {"op_type": {"enum": [*OP_TYPES]}}, "required": ["op_type"]}
     kinds: JsonObject = {"kind": {"enum": ["ops", "amend", "nothing_to_change"]}, "ops": {"type": "array", "items": op}}
     kinds["samples"] = {"type": "array"}
@@ -43,7 +44,7 @@ def _ops() -> JsonObject:
 
 
 def _compact(schema: Any, definitions: JsonObject) -> Any:
-    """The schema with references resolved and nothing but types, names, choices and short descriptions."""
+    """Schema with references resolved, reduced to types, names, choices and short descriptions."""
     if isinstance(schema, list):
         return [_compact(item, definitions) for item in schema]
     if not isinstance(schema, dict):

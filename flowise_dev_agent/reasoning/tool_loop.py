@@ -1,4 +1,4 @@
-"""The conversation of one phase: requests to a model, the look-ups it asks for, and its answers handed back."""
+"""Conversation of one phase: requests to a model, its tool calls, and answers returned for correction."""
 
 import asyncio
 from collections.abc import Sequence
@@ -23,14 +23,14 @@ from flowise_dev_agent.schemas.base import JsonObject
 from flowise_dev_agent.settings import ReasoningSettings
 from flowise_dev_agent.texts import text
 
-#: How often the rest of an answer is asked for.
+#: Most requests for the rest of a cut answer.
 _CONTINUATIONS: Final = 2
 #: Characters of an answer that is handed back. A patch of sixty ops fits: it can be corrected, not only written again.
 _SHOWN_BACK: Final = 24_000
 
 
 class ToolLoop:
-    """Asks `engine` for one answer, and again for a better one; nothing that was said or looked up before is lost.
+    """Loop that asks `engine` for an answer, and again for a better one; the conversation and tool results are kept.
 
     A round is one answer with calls of tools: they run in parallel, then the model is asked again. After
     `settings.max_tool_iterations` rounds or `MAX_TOOL_CALLS` calls it has to answer with what it has. `usage` is what
@@ -63,7 +63,7 @@ class ToolLoop:
         self.usage = Usage()
 
     async def answer(self) -> EngineResponse:
-        """The model's answer, after the look-ups that it asked for; `text` should be the object that was asked for.
+        """Get the model's answer, after its tool calls; `text` should be the requested object.
 
         Raises:
             BudgetSpentError: the session has no budget for the next request.
@@ -87,15 +87,16 @@ class ToolLoop:
             ]
 
     def hand_back(self, text: str, problems: Sequence[str]) -> None:
-        """Tell the model what is wrong with its answer, for the next `answer`."""
+        """Return the answer to the model with its problems, for the next `answer`."""
         self._messages += [
             Message(role="assistant", content=shortened(text, _SHOWN_BACK)),
             Message(role="user", content=retry_text(problems)),
         ]
 
     async def _whole(self, response: EngineResponse) -> EngineResponse:
-        """The answer with the rest of it, when the output limit cut it: asked for as plain text, since an option for
-        JSON would begin another object. It stays `truncated` when the rest does not fit."""
+        """Complete an answer cut by the output limit. The rest is requested as plain text, since a JSON option would
+        begin another object. It stays `truncated` if the rest does not fit.
+        """
         for _ in range(_CONTINUATIONS):
             if not (response.truncated and is_cut(response.text)):
                 break
@@ -109,7 +110,7 @@ class ToolLoop:
         return response
 
     async def _request(self, *more: Message, may_look_up: bool = False, answer: bool = True) -> EngineResponse:
-        """A request with `more` behind the conversation; without `answer` not for the object that is asked for."""
+        """Send the conversation and `more`; without `answer`, do not ask for the object."""
         if self._budget and (reached := self._budget.exceeded_by(self.usage)):
             raise BudgetSpentError(
                 text("error.budget_used", reached=reached),
@@ -134,7 +135,7 @@ class ToolLoop:
         return response.model_copy(update={"text": without_thinking(response.text)})
 
     async def _look_up(self, tools: Toolbox, calls: Sequence[ToolCall]) -> list[Message]:
-        """The results, in the order of the calls: providers want one for each."""
+        """Run the tool calls; results are in the order of the calls, one for each, as providers require."""
         run, left_out = calls[: self._calls_left], calls[self._calls_left :]
         self._calls_left -= len(run)
         try:

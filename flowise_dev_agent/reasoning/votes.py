@@ -1,4 +1,4 @@
-"""A model's judgement: what an answer must hold, and what follows from several answers."""
+"""Judgements of a model: validate one answer, and combine several."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from flowise_dev_agent.texts import text
 #: Asked for when the first judgement calls a criterion a close one.
 MORE_VOTES: Final = 2
 NO_REAL_MODEL: Final = text("verdict.no_real_model")
-#: Steps that say and do what a model decides.
+#: Step types whose output a model decides.
 _BY_MODELS: Final = frozenset(
     {
         *("startAgentflow", "llmAgentflow", "agentAgentflow", "conditionAgentAgentflow"),
@@ -22,7 +22,7 @@ _BY_MODELS: Final = frozenset(
 
 
 def checked_judgement(judgement: Judgement, request: JudgeRequest) -> Judgement:
-    """The judgement without votes on criteria that do not exist. Raises UnusableOutputError, with what is wrong."""
+    """Judgement without votes on unknown criteria. Raises UnusableOutputError with its problems."""
     problems: list[str] = []
     known = {criterion.id for criterion in request.plan.criteria if criterion.tests}
     votes = list({vote.id: vote for vote in judgement.criteria if vote.id in known}.values())
@@ -43,8 +43,9 @@ def checked_judgement(judgement: Judgement, request: JudgeRequest) -> Judgement:
 
 
 def shows_content_only(request: JudgeRequest) -> bool:
-    """Whether nothing happened in the trials but what the flow's models made up: no source was wanted or found, and
-    no step ran that does not follow a model."""
+    """True if the trials show only text of the flow's models: no source was expected or found, and every step that ran
+    follows a model.
+    """
     if any(test.expect.sources for test in request.plan.tests):
         return False
     return not any(
@@ -53,7 +54,7 @@ def shows_content_only(request: JudgeRequest) -> bool:
 
 
 def without_a_real_model(request: JudgeRequest) -> Verdict:
-    """The verdict on answers that a stand-in made up."""
+    """Verdict on answers of a stand-in model."""
     return Verdict(
         done=True,
         criteria=[
@@ -65,7 +66,7 @@ def without_a_real_model(request: JudgeRequest) -> Verdict:
 
 
 def verdict_of(judgements: Sequence[Judgement]) -> Verdict:
-    """The judgement of the majority; of equally many the more careful one."""
+    """Judgement of the majority; on a tie the more cautious one."""
     by_done = Counter(judgement.done for judgement in judgements)
     done = by_done[True] > by_done[False]
     kept = next(judgement for judgement in judgements if judgement.done == done)

@@ -1,6 +1,6 @@
-"""A person's text in parts: every sentence and list item is accounted for by a verbatim quote.
+"""Split a person's text into parts: every sentence and list item is covered by a verbatim quote.
 
-Everything here takes time linear in the length of the text, whatever the text is.
+All functions take time linear in the length of the text.
 """
 
 import re
@@ -18,7 +18,7 @@ _SENTENCE_END: Final = frozenset(".!?")
 _WIDE_SENTENCE_END: Final = frozenset("。！？")
 _BULLETS: Final = "-*•–·‣▪◦"
 _WORD: Final = re.compile(r"[\w@]+")
-#: Between two wishes in one sentence, in the languages that the rules read and a few more; or a quotation to skip.
+#: Separators of two requirements in one sentence, in several languages; or a quotation to skip.
 _QUOTED: Final = r"\"[^\"]{0,400}\"|“[^”]{0,400}”|„[^“”]{0,400}[“”]|«[^»]{0,400}»"
 _JOINT_OR_QUOTED: Final = re.compile(
     _QUOTED + r"|(?P<joint>; |, (?:and|but|und|aber|et|mais|y|e|pero|ma|mas|en|maar|ve|ama|og|och|men|i|ale|и|а|но) )",
@@ -27,7 +27,7 @@ _JOINT_OR_QUOTED: Final = re.compile(
 #: Fewer on one side are an enumeration.
 _CLAUSE_WORDS: Final = 3
 _ADDRESS: Final = re.compile(r"[\w@]://|[\w]@[\w]|www\.")
-#: What turns a wish into its opposite, or orders several, in the languages that the rules read.
+#: Words that negate a requirement or order several, in several languages.
 _TELLING: Final = frozenset(
     word
     for line in (
@@ -44,12 +44,12 @@ _TELLING: Final = frozenset(
 
 
 def one_line(text: str) -> str:
-    """The text with single spaces, in which quotes are looked for."""
+    """Text with single spaces, in which quotes are searched."""
     return " ".join(text.split())
 
 
 def split(text: str) -> list[str]:
-    """The sentences and list items of a text, verbatim in its `one_line`; neighbours are joined beyond `MAX_PARTS`."""
+    """Sentences and list items of a text, verbatim in its `one_line`; beyond `MAX_PARTS` neighbours are joined."""
     line = one_line(text)
     spans = _spans(text)
     size = -(-len(spans) // MAX_PARTS) or 1
@@ -58,8 +58,8 @@ def split(text: str) -> list[str]:
 
 
 def clauses(text: str) -> list[str]:
-    """As `split`, with a sentence of two wishes as two parts: behind a semicolon, or a comma and a word for "and" or
-    "but" with at least three words on either side.
+    """Split like `split`, and a sentence with two requirements into two parts: after a semicolon, or a comma and a word
+    for "and" or "but" with at least three words on either side.
 
     >>> clauses("Usi Gemini invece di GPT, e dia del Lei.")
     ['Usi Gemini invece di GPT', 'dia del Lei.']
@@ -84,17 +84,17 @@ def _says(text: str, start: int, end: int) -> bool:
 
 
 def all_parts(text: str, quotes: Sequence[str]) -> tuple[list[str], list[str]]:
-    """(parts that hold everything, in the order of the text; what `quotes` lack of it)."""
+    """Complete `quotes` to cover the text: (parts in the order of the text, parts that were missing)."""
     found, missing = complete(text, quotes)
     parts = complete(text, [*found, *missing])[0] if missing else found
     return (parts if len(parts) <= MAX_PARTS else split(text)), missing
 
 
 def complete(text: str, quotes: Sequence[str]) -> tuple[list[str], list[str]]:
-    """(the quotes as they are in the text, in its order; what no quote holds).
+    """Locate the quotes in the text: (quotes in the order of the text, uncovered parts).
 
-    A quote that is not in the text is left out. What is missing are sentences without a quote, and pieces outside of
-    the quotes with a number, an address, a quotation, a name, a negation or an ordinal.
+    Quotes that are not in the text are dropped. Uncovered parts are sentences without a quote, and pieces outside the
+    quotes with a number, an address, a quotation, a name, a negation or an ordinal.
     """
     line = one_line(text)
     plain = line.translate(_ALIKE)
@@ -112,7 +112,7 @@ def complete(text: str, quotes: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def _places(plain: str, quote: str) -> Iterator[tuple[int, int]]:
-    """Where a quote is, one after the other; a shortened one reaches from its beginning to its end."""
+    """Yield the positions of a quote; a shortened quote spans from its beginning to its end."""
     quote = quote.strip()
     if quote not in plain:
         # Written between quotation marks of the model's own.
@@ -132,7 +132,7 @@ def _places(plain: str, quote: str) -> Iterator[tuple[int, int]]:
 
 
 def _spans(text: str) -> list[tuple[int, int]]:
-    """Beginning and end of each sentence and list item, in the text's `one_line`."""
+    """Start and end of each sentence and list item in the text's `one_line`."""
     spans: list[tuple[int, int]] = []
     offset = 0
     for row in text.splitlines():
@@ -172,7 +172,7 @@ def _missing(line: str, span: tuple[int, int], covered: bytearray) -> Iterator[t
 
 
 def _uncovered(line: str, start: int, end: int, covered: bytearray) -> Iterator[tuple[int, int]]:
-    """Runs outside of the quotes, without blanks and signs around them."""
+    """Yield the spans outside the quotes, without surrounding blanks and punctuation."""
     position = start
     while position < end:
         if covered[position]:
@@ -191,7 +191,7 @@ def _uncovered(line: str, start: int, end: int, covered: bytearray) -> Iterator[
 
 
 def _tells(line: str, piece: tuple[int, int], sentence: int) -> bool:
-    """Whether something in a piece must not get lost."""
+    """True if a piece contains something that must not be lost."""
     text = line[piece[0] : piece[1]]
     if any(one.isnumeric() or one in '"“”„«»' for one in text) or _ADDRESS.search(text):
         return True

@@ -13,7 +13,7 @@ __all__ = ["ReasoningEngine", "engine_for"]
 
 
 def engine_for(settings: ReasoningSettings) -> ReasoningEngine:
-    """The engine of the settings. Raises ConfigurationError for `deterministic`, which uses no model."""
+    """Create the engine of the settings. Raises ConfigurationError for `deterministic`, which uses no model."""
     match settings.engine:
         case "claude":
             from flowise_dev_agent.reasoning.engines.claude import ClaudeEngine

@@ -1,5 +1,6 @@
-"""The interface of model providers, and one `complete` for all that have an SDK: a turn, a deadline, retries
-without what the model refuses, one way to name failures, usage with its price."""
+"""Interface of model providers, and the shared `complete` of SDK engines: turns, deadlines, retries without refused
+options, errors, usage with price.
+"""
 
 import asyncio
 import re
@@ -33,7 +34,7 @@ from flowise_dev_agent.sanitize import shortened
 from flowise_dev_agent.schemas.base import JsonObject
 from flowise_dev_agent.settings import Effort, ReasoningSettings, Thinking
 
-#: What providers say about a prompt that is too long, and about one that a filter stopped.
+#: Provider messages for a prompt that is too long, and for one that a filter stopped.
 _TOO_LONG = re.compile(
     r"context[ _](?:length|window|size|limit)|(?:prompt|input) is too long|too many (?:input )?tokens", re.IGNORECASE
 )
@@ -42,7 +43,7 @@ _KEY_LIKE = re.compile(r"\b(sk|key|gsk|pk)[-_][A-Za-z0-9_*-]{6,}")
 
 
 class ReasoningEngine(ABC):
-    """One provider's chat completion.
+    """Chat completion of one provider.
 
     An engine is shared by all sessions of a process. Between calls it keeps only what it has learned about the models
     of its server, and how many calls that takes at once (`max_parallel_calls` is the most).
@@ -62,7 +63,7 @@ class ReasoningEngine(ABC):
         max_tokens: int | None = None,
         on_delta: DeltaSink | None = None,
     ) -> EngineResponse:
-        """One answer. With `output_schema` its `text` should be one JSON object of that shape (not guaranteed).
+        """Ask the model once. With `output_schema`, `text` should be one JSON object of that shape (not guaranteed).
 
         `system` is the stable prefix and is marked for the provider's prompt cache. `temperature` is sent only where
         the provider takes it, without `max_tokens` the limit of the settings. `on_delta` receives text as it is written
@@ -80,7 +81,7 @@ class ReasoningEngine(ABC):
 
     @abstractmethod
     def model_id(self) -> str:
-        """The model that answers when a call names none."""
+        """Default model of a call."""
 
     @abstractmethod
     async def aclose(self) -> None:
@@ -88,7 +89,7 @@ class ReasoningEngine(ABC):
 
 
 class ClientOptions(TypedDict):
-    """Arguments of both SDKs' clients."""
+    """Arguments for the clients of both SDKs."""
 
     api_key: str
     base_url: str | None
@@ -98,7 +99,7 @@ class ClientOptions(TypedDict):
 
 
 class SdkErrors(NamedTuple):
-    """The exception classes of a provider's SDK, from special to general."""
+    """Exception classes of a provider's SDK, from specific to general."""
 
     rejected: tuple[type[Exception], ...]
     timeout: type[Exception]
@@ -107,14 +108,14 @@ class SdkErrors(NamedTuple):
 
 
 class Refusal(NamedTuple):
-    """An error response of a provider: its HTTP status and its own sentence."""
+    """Error response of a provider: its HTTP status and its message."""
 
     status: int
     detail: str
 
 
 class SdkEngine(ReasoningEngine):
-    """An engine that uses its provider's SDK. Subclasses build requests, read answers and know the SDK's errors."""
+    """Engine that uses its provider's SDK. Subclasses build requests, read answers and map the SDK's errors."""
 
     provider: ClassVar[str]
     key_variable: ClassVar[str]
@@ -123,7 +124,7 @@ class SdkEngine(ReasoningEngine):
     sdk_errors: ClassVar[SdkErrors]
     #: The stop reasons that mean "output limit reached".
     cut_by: ClassVar[tuple[str, ...]]
-    #: Those that mean "declined to answer".
+    #: The stop reasons that mean "declined to answer".
     refused_by: ClassVar[tuple[str, ...]]
     #: The package that looks for credentials on the machine, where the SDK leaves that to one.
     credentials_package: ClassVar[str | None] = None
@@ -137,7 +138,7 @@ class SdkEngine(ReasoningEngine):
         self._thinking: Thinking | None = settings.thinking
         self._timeout_secs = settings.timeout_secs
         self._silence_secs = min(settings.first_token_timeout_secs, settings.timeout_secs)
-        #: Of a streamed request: it ends when nothing comes for a while.
+        #: Timeout of a streamed request: it ends if no data arrives for this time.
         self._stream_timeout = httpx2.Timeout(
             settings.timeout_secs, connect=settings.connect_timeout_secs, read=self._silence_secs
         )
@@ -158,26 +159,27 @@ class SdkEngine(ReasoningEngine):
 
     @abstractmethod
     def _new_http_client(self, **options: Any) -> httpx2.AsyncClient:
-        """The SDK's own HTTP client over aiohttp, with these options of httpx2."""
+        """Create the SDK's HTTP client over aiohttp, with these httpx2 options."""
 
     @abstractmethod
     def _assumed_capabilities(self) -> ModelCapabilities:
-        """What a model is asked for at first."""
+        """Initial assumptions about a model's capabilities."""
 
     @abstractmethod
     async def _send(self, completion: Completion, capabilities: ModelCapabilities) -> ResponseBuffer:
-        """One request and its whole answer. The buffer stays blank when the answer is not one of the provider's API.
+        """Send one request and read its whole answer. The buffer stays blank if the answer does not follow the
+        provider's API.
 
         Raises the SDK's errors.
         """
 
     @abstractmethod
     def _learn(self, error: Exception, completion: Completion, capabilities: ModelCapabilities) -> bool:
-        """Remove from `capabilities` what the refusal `error` names; False when it names nothing to leave out."""
+        """Remove from `capabilities` the option that `error` refuses; False if it names none."""
 
     @abstractmethod
     def _refusal(self, error: Exception) -> Refusal | None:
-        """What the provider answered; None for an error of the SDK itself."""
+        """Error response of the provider; None for an error of the SDK itself."""
 
     def model_id(self) -> str:
         return self._model
@@ -220,7 +222,7 @@ class SdkEngine(ReasoningEngine):
         return with_registry_names(response, tools)
 
     async def _answer(self, completion: Completion) -> ResponseBuffer:
-        """The answer within the time of one call, the SDK's retries included. Failures become our errors."""
+        """Get an answer within the time limit of one call, including the SDK's retries. Failures become our errors."""
         model = completion.model
         try:
             async with asyncio.timeout(self._timeout_secs):
@@ -253,12 +255,12 @@ class SdkEngine(ReasoningEngine):
             ) from None
 
     def _lacks_credentials(self, error: Exception) -> bool:
-        """Whether the search for credentials failed: the SDKs let those errors through."""
+        """True if the SDK found no credentials: it raises such errors unwrapped."""
         package = self.credentials_package
         return package is not None and (type(error).__module__.startswith(package) or "Could not resolve" in str(error))
 
     async def _negotiate(self, completion: Completion) -> ResponseBuffer:
-        """Send the request, again without each thing that the model refuses."""
+        """Send the request, and repeat it without each option that the model refuses."""
         capabilities = self._capabilities.setdefault(completion.model, self._assumed_capabilities())
         while True:
             assumed = replace(capabilities)
@@ -270,7 +272,7 @@ class SdkEngine(ReasoningEngine):
                     raise
 
     def _price_list(self) -> str | None:
-        """The provider whose prices apply. Behind another address a model is known by its name alone."""
+        """Provider whose prices apply; None for a custom address, where prices are looked up by model name only."""
         if self._base_url is None:
             return self.price_list
         return "openrouter" if "openrouter.ai" in self._base_url else None

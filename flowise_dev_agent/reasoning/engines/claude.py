@@ -44,7 +44,7 @@ _STATUS_OF: Final[dict[str, int]] = {
 
 
 class ClaudeEngine(SdkEngine):
-    """Claude, or any server that speaks the Messages API under `ANTHROPIC_BASE_URL`.
+    """Engine for Claude, or any server with the Messages API under `ANTHROPIC_BASE_URL`.
 
     Structured output is a forced tool: its schema may hold open objects (op params), which the API's own JSON output
     format cannot express, and every recent server supports it. It is on offer beside the tools to look things up with;
@@ -124,7 +124,7 @@ class ClaudeEngine(SdkEngine):
 
 
 class BedrockEngine(ClaudeEngine):
-    """Claude on Amazon Bedrock, by a Bedrock key or by the AWS credentials that boto3 finds."""
+    """Claude on Amazon Bedrock, with a Bedrock key or AWS credentials found by boto3."""
 
     provider: ClassVar[str] = "Amazon Bedrock"
     key_variable: ClassVar[str] = "AWS_BEARER_TOKEN_BEDROCK or the AWS credentials, and their access to the model"
@@ -147,7 +147,7 @@ class BedrockEngine(ClaudeEngine):
 
 
 class VertexEngine(ClaudeEngine):
-    """Claude on Google Vertex AI, by the credentials that google-auth finds."""
+    """Claude on Google Vertex AI, with credentials found by google-auth."""
 
     provider: ClassVar[str] = "Google Vertex AI"
     key_variable: ClassVar[str] = "the Google credentials of this machine, and their access to the model"
@@ -262,7 +262,7 @@ class _Message(BaseModel):
 
 
 class _Block(BaseModel):
-    """Whole, since a block of thinking goes back to the provider as it came."""
+    """Content block, kept whole: thinking blocks are returned to the provider unchanged."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -281,7 +281,7 @@ class _Delta(BaseModel):
 
 
 class _Event(BaseModel):
-    """What is read of an event."""
+    """Fields read from a stream event."""
 
     type: str = ""
     index: int = 0
@@ -292,7 +292,7 @@ class _Event(BaseModel):
 
 
 async def _from_stream(events: AsyncIterator[object], on_delta: DeltaSink) -> ResponseBuffer:
-    """Raises ValueError for what is not an event."""
+    """Collect the stream's events. Raises ValueError if an item is not an event."""
     buffer = ResponseBuffer()
     places: dict[int, int] = {}
     thinking: dict[int, dict[str, Any]] = {}
@@ -328,7 +328,7 @@ async def _from_stream(events: AsyncIterator[object], on_delta: DeltaSink) -> Re
 
 
 class _Counts(Protocol):
-    """The token counts of a whole answer and of an event."""
+    """Token counts of an answer or an event."""
 
     @property
     def input_tokens(self) -> int | None: ...
@@ -355,7 +355,7 @@ def _count(counts: TokenCounts, usage: _Counts | None) -> None:
 
 
 def _sentence(error: anthropic.APIStatusError) -> str:
-    """The provider's own sentence: Bedrock leaves out the envelope."""
+    """Error message of the provider; Bedrock omits the envelope."""
     body = error.body
     said = body.get("message") if isinstance(body, dict) else None
     return error.api_message or (said if isinstance(said, str) else "")

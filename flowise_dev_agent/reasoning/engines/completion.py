@@ -1,4 +1,4 @@
-"""What is asked of a provider, and what is known of the model that is asked."""
+"""Request to a provider, and the known capabilities of the model."""
 
 import json
 import re
@@ -10,7 +10,7 @@ from flowise_dev_agent.reasoning.contracts import DeltaSink, EngineResponse, Mes
 from flowise_dev_agent.schemas.base import JsonObject
 from flowise_dev_agent.settings import Effort, Thinking
 
-#: What servers say about tools that they do not know: "does not support tools", "no endpoints that support tool use".
+#: Server messages for missing tool support: "does not support tools", "no endpoints that support tool use".
 _NO_TOOLS = re.compile(
     r"(?:not support|unsupported|no endpoints|not available|not allowed|requires --)[^.]*(?:tool|function)"
     r"|(?:tool|function)[^.]*(?:not support|unsupported|not available|not allowed|requires --)",
@@ -22,7 +22,7 @@ _HasCalls = TypeVar("_HasCalls", Message, EngineResponse)
 
 
 def wire_name(name: str) -> str:
-    """The name of a tool as providers accept it: `flowise__get_node` for `flowise.get_node`."""
+    """Tool name as providers accept it: `flowise__get_node` for `flowise.get_node`."""
     return name.replace(".", _DOT)
 
 
@@ -40,7 +40,7 @@ def with_wire_names(message: Message) -> Message:
 
 
 def with_registry_names(response: EngineResponse, tools: Sequence[ToolDef]) -> EngineResponse:
-    """With the names of `tools` as they are offered; a name that is not among them loses its wire form, too."""
+    """Restore the registry names of the tools called in a response, also of unknown tools."""
     offered = {wire_name(tool.name): tool.name for tool in tools}
     return _with_names(response, lambda name: offered.get(name, name.replace(_DOT, ".", 1)))
 
@@ -51,7 +51,7 @@ OutputFormat = Literal["tool", "strict_schema", "json_schema", "json_object", "p
 
 @dataclass
 class ModelCapabilities:
-    """What a model accepts, as far as its refusals have shown. Kept per model, so that each refusal happens once."""
+    """Options that a model accepts, as learned from its refusals. Kept per model, so that each refusal occurs once."""
 
     #: The ways to ask for an object that are not refused yet, best first; the last one is never refused.
     formats: tuple[OutputFormat, ...]
@@ -65,7 +65,7 @@ class ModelCapabilities:
     limit_learned: bool = False
 
     def refuse(self, way: OutputFormat) -> bool:
-        """Not to ask that way again; False when it is the last one."""
+        """Stop asking for the object in this way; False if it is the last way."""
         left = self.formats[self.formats.index(way) + 1 :]
         self.formats = left or self.formats
         return bool(left)
@@ -73,7 +73,7 @@ class ModelCapabilities:
 
 @dataclass(frozen=True)
 class Completion:
-    """The arguments of one `complete`, with the model in force."""
+    """Arguments of one `complete`, with the model in force."""
 
     model: str
     messages: Sequence[Message]
@@ -88,18 +88,18 @@ class Completion:
     thinking: Thinking | None
 
     def without_tools(self) -> "Completion":
-        """The one-shot form, for models and servers that know no tools."""
+        """Completion without tools, for models and servers that do not support them."""
         return replace(self, tools=(), may_look_up=False)
 
     def asked_by(self, capabilities: ModelCapabilities) -> OutputFormat | None:
-        """The best way to ask for the object; None when no object is wanted."""
+        """Best way to ask for the object; None if no object is wanted."""
         if self.output_schema is None:
             return None
         strict = strict_form(self.output_schema) is not None
         return next(way for way in capabilities.formats if strict or way != "strict_schema")
 
     def system_for(self, asked_by: OutputFormat | None) -> str:
-        """The system prompt; with the schema as a text where the request does not carry it as an option."""
+        """System prompt; it contains the schema if the request has no option for it."""
         if self.output_schema is None or asked_by in ("tool", "strict_schema", "json_schema"):
             return self.system
         schema = json.dumps(self.output_schema, separators=(",", ":"), ensure_ascii=False)
@@ -110,8 +110,9 @@ class Completion:
 
 
 def strict_form(schema: JsonObject) -> JsonObject | None:
-    """The schema in the dialect of strict structured output: closed objects, all fields required, those that may be
-    left out nullable. None when it has open objects or values of any type, which that dialect cannot express."""
+    """Convert a schema to strict structured output: closed objects, all fields required, optional ones nullable. None
+    for schemas with open objects or untyped values, which the dialect cannot express.
+    """
     try:
         return _strict(schema)
     except _OpenSchemaError:
@@ -119,7 +120,7 @@ def strict_form(schema: JsonObject) -> JsonObject | None:
 
 
 class _OpenSchemaError(Exception):
-    """A part of a schema that allows everything."""
+    """Raised for a part of a schema without a type."""
 
 
 def _strict(schema: Any) -> Any:
@@ -138,5 +139,5 @@ def _strict(schema: Any) -> Any:
 
 
 def refuses_tools(said: str, completion: Completion, capabilities: ModelCapabilities) -> bool:
-    """Whether a refusal says that the model or the server knows no tools."""
+    """True if the refusal says that the model or server does not support tools."""
     return bool(completion.tools) and capabilities.tools and _NO_TOOLS.search(said) is not None

@@ -1,4 +1,4 @@
-"""How many model calls run at once: as many as the provider takes.
+"""Limit of parallel model calls, adapted to the provider.
 
 The limit begins at 64 and doubles while it is used and nothing is refused. The first refusal (429, or 503 and 529
 of an overloaded provider) halves it; from then on it grows by one for each round of calls. A provider that says in its
@@ -27,9 +27,9 @@ from flowise_dev_agent.observability.metrics import (
 
 _FIRST: Final = 64
 _REFUSED: Final = frozenset({429, 503, 529})
-#: The longest that a header is believed; a provider that means more will say so again.
+#: Longest wait (seconds) taken from a header; for a longer one the provider will repeat it.
 _LONGEST_PAUSE_SECS: Final = 60.0
-#: Names of what is left and of when it is filled up again, of both providers; requests and tokens alike.
+#: Header names of both providers for the remaining quota and its reset, for requests and tokens.
 _LEFT: Final = (
     ("anthropic-ratelimit-requests-remaining", "anthropic-ratelimit-requests-reset"),
     ("anthropic-ratelimit-tokens-remaining", "anthropic-ratelimit-tokens-reset"),
@@ -46,7 +46,7 @@ _number: ContextVar[int] = ContextVar("model_call_number", default=0)
 
 @contextmanager
 def calls_of(session: str) -> Generator[None]:
-    """Model calls of the block, and of the tasks that it starts, take turns with those of other sessions."""
+    """Assign the model calls of the block and its tasks to a session; sessions take turns."""
     token = _session.set(session)
     try:
         yield
@@ -55,7 +55,7 @@ def calls_of(session: str) -> Generator[None]:
 
 
 class CallLimiter:
-    """For one provider and key. `ceiling` is never exceeded.
+    """Limiter of parallel calls for one provider and key. `ceiling` is never exceeded.
 
     Sessions that wait take turns, so that one with many calls does not hold up the others.
     """
@@ -81,12 +81,12 @@ class CallLimiter:
 
     @property
     def limit(self) -> int:
-        """How many calls may run now."""
+        """Current maximum of parallel calls."""
         return int(self._limit)
 
     @asynccontextmanager
     async def turn(self) -> AsyncGenerator[None]:
-        """Wait for a turn; the block is one call."""
+        """Wait for a free slot; the block is one call."""
         await self._wait()
         token = _number.set(self._started)
         try:
@@ -98,7 +98,7 @@ class CallLimiter:
             self._grant()
 
     async def observe(self, response: httpx2.Response) -> None:
-        """Learn from a response; a hook of the SDK's HTTP client, called for each try within `turn`."""
+        """Adapt the limit to a response; hook of the SDK's HTTP client, called for each try within `turn`."""
         headers = response.headers
         if response.status_code in _REFUSED:
             self._refusals.inc()
@@ -184,7 +184,7 @@ class CallLimiter:
 
 
 def _seconds(value: str | None) -> float:
-    """What a header says about time: seconds, "6m0s", or a moment; 0 for anything else."""
+    """Seconds given by a header: a number, "6m0s", or a date; 0 for anything else."""
     if not value:
         return 0.0
     try:

@@ -1,4 +1,4 @@
-"""OpenAI's chat completions through its SDK, and every server that speaks them."""
+"""OpenAI's chat completions through its SDK, and compatible servers."""
 
 import asyncio
 import json
@@ -27,7 +27,7 @@ from flowise_dev_agent.settings import ReasoningSettings
 
 _ENTRA_SCOPE: Final = "https://cognitiveservices.azure.com/.default"
 
-#: By what a server names the option that asks for an object.
+#: Texts by which a server names the option for structured output.
 _FORMAT_WORDS: Final = (
     "response_format",
     "response format",
@@ -37,7 +37,7 @@ _FORMAT_WORDS: Final = (
     "json mode",
     "mime type",
 )
-#: By what a server says that it does not know a field, as opposed to not liking its value.
+#: Texts by which a server reports an unknown field (not an invalid value).
 _UNKNOWN_WORDS: Final = (
     "unsupported",
     "not supported",
@@ -50,7 +50,7 @@ _UNKNOWN_WORDS: Final = (
 
 
 class OpenAIEngine(SdkEngine):
-    """GPT models, or any compatible server under `OPENAI_BASE_URL` (OpenRouter, Ollama, vLLM, LM Studio).
+    """Engine for GPT models, or any compatible server under `OPENAI_BASE_URL` (OpenRouter, Ollama, vLLM, LM Studio).
 
     Structured output is the option `response_format`, strict where the schema has no open objects. Every request has
     it: the API takes it together with tools and applies it to the text only. A last request has the tools, too (the
@@ -137,7 +137,7 @@ class OpenAIEngine(SdkEngine):
 
 
 class AzureEngine(OpenAIEngine):
-    """OpenAI's models on Azure, by a key of the resource or by Entra tokens. The model is the name of a deployment."""
+    """OpenAI models on Azure, with a key of the resource or Entra tokens. The model is the name of a deployment."""
 
     provider: ClassVar[str] = "Azure OpenAI"
     key_variable: ClassVar[str] = "AZURE_OPENAI_API_KEY, or the Entra identity of this machine and its role"
@@ -159,7 +159,7 @@ class AzureEngine(OpenAIEngine):
 
 
 def _entra_tokens() -> Callable[[], Awaitable[str]]:
-    """Tokens of the identity that azure-identity finds: environment, workload, managed identity, command line."""
+    """Provider of tokens for the identity found by azure-identity: environment, workload, managed identity, CLI."""
     identity: Any = import_module("azure.identity")
     token: Callable[[], str] = identity.get_bearer_token_provider(identity.DefaultAzureCredential(), _ENTRA_SCOPE)
     # It blocks while it asks for a token, and keeps it as long as it is valid.
@@ -270,7 +270,7 @@ class _Choice(BaseModel):
 
 
 class _Chunk(BaseModel):
-    """What is read of a chunk. Compatible servers leave out most of it."""
+    """Fields read from a stream chunk. Compatible servers omit most of them."""
 
     model: str | None = None
     usage: _Usage | None = None
@@ -278,7 +278,7 @@ class _Chunk(BaseModel):
 
 
 async def _from_stream(chunks: AsyncIterator[object], on_delta: DeltaSink) -> ResponseBuffer:
-    """Raises ValueError for what is not a chunk."""
+    """Collect the stream's chunks. Raises ValueError if an item is not a chunk."""
     buffer = ResponseBuffer()
     # Some compatible servers number every call 0: a new id begins a new call.
     at: dict[int, int] = {}
@@ -319,7 +319,7 @@ def _has(text: str, words: tuple[str, ...]) -> bool:
 
 
 def _sentence(error: openai.APIStatusError) -> str:
-    """The provider's own sentence, without the SDK's preamble and the dump of the body."""
+    """Error message of the provider, without the SDK's prefix and the body."""
     body = error.body
     if isinstance(body, dict):
         said = body.get("message") or body.get("detail") or body.get("error")

@@ -1,4 +1,4 @@
-"""A provider's answer as it is read: the same for whole and streamed ones."""
+"""Buffer for a provider's answer, whole or streamed."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ from flowise_dev_agent.reasoning.parsing import UnusableOutputError, parse_objec
 from flowise_dev_agent.sanitize import clean_text, shortened
 from flowise_dev_agent.schemas.base import JsonObject
 
-#: Of malformed arguments, told to the model.
+#: Characters of malformed arguments shown to the model.
 _SHOWN = 300
 
 
@@ -23,7 +23,7 @@ class TokenCounts:
     output: int = 0
 
     def usage(self, model: str, *, provider: str | None) -> Usage:
-        """The counts with their price; see `cost` for `provider`."""
+        """Token counts with their price; see `cost` for `provider`."""
         total = self.uncached + self.cache_read + self.cache_written
         usd = cost(
             model,
@@ -67,14 +67,14 @@ class ResponseBuffer:
 
     @property
     def is_blank(self) -> bool:
-        """Whether nothing at all has been read: not a single event of the provider's protocol."""
+        """True if nothing was read, not even one event of the provider's protocol."""
         return not (self.model or self.stop_reason or self.refusal or self._text or self._calls)
 
     def add_text(self, text: str) -> None:
         self._text.append(text)
 
     def start_call(self, call_id: str, name: str) -> int:
-        """The place of a new call, for `add_arguments`."""
+        """Begin a tool call; return its index for `add_arguments`."""
         self._calls.append(_Call(id=call_id, name=name))
         return len(self._calls) - 1
 
@@ -88,7 +88,7 @@ class ResponseBuffer:
         return self._calls[place].name
 
     def use_call_as_text(self, name: str) -> None:
-        """Let the raw arguments of the call `name`, if there is one, be the text instead of all that was collected."""
+        """Use the raw arguments of the call `name`, if there is one, as the text of the answer."""
         for call in self._calls:
             if call.name == name:
                 self._calls = []
@@ -96,7 +96,7 @@ class ResponseBuffer:
                 return
 
     def response(self, *, usage: Usage, fallback_model: str, cut_by: Sequence[str]) -> EngineResponse:
-        """The finished answer; `cut_by` are the stop reasons that mean "output limit reached"."""
+        """Build the response; `cut_by` are the stop reasons that mean "output limit reached"."""
         return EngineResponse(
             text=clean_text("".join(self._text)),
             tool_calls=tuple(_tool_call(call) for call in self._calls if call.name),
@@ -117,7 +117,7 @@ def cost(
     cached_tokens: int = 0,
     written_tokens: int = 0,
 ) -> float | None:
-    """US dollars of one call by list price; None when the price of this model is unknown.
+    """Price of a call in US dollars by list price; None if the model's price is unknown.
 
     `provider` is the id of the company that serves it ("anthropic", "openai"); None looks up the model by name alone.
     `cached_tokens` (read from the provider's cache) and `written_tokens` (written to it) are parts of `input_tokens`.
@@ -148,7 +148,7 @@ def _tool_call(call: _Call) -> ToolCall:
 
 
 def _arguments(text: str) -> tuple[JsonObject, str]:
-    """The arguments, and the text itself when it is not one whole object."""
+    """Parse arguments: (object, raw text if it is not one whole object)."""
     if text.strip() in ("", "{}", "null"):
         return {}, ""
     try:

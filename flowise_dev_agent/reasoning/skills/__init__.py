@@ -20,13 +20,13 @@ _HEADING = re.compile(r"^## +(.+?) *$", re.MULTILINE)
 
 
 class Skills:
-    """The skill files, with the sections of an override folder in place of ours."""
+    """Skill files; sections of an override folder replace ours."""
 
     def __init__(self, folder: Path | None = None) -> None:
         self._folders = [folder, _PACKAGED] if folder else [_PACKAGED]
 
     def section(self, name: str, skill: str = "flowise_builder") -> str:
-        """The text under the heading `## name`. Raises KeyError that lists the sections."""
+        """Text under the heading `## name`. Raises KeyError that lists the sections."""
         sections = self._sections(skill)
         if name not in sections:
             raise KeyError(f"{skill}.md has no section {name!r}, it has {', '.join(sections)}")
@@ -37,7 +37,7 @@ class Skills:
         return dict(self._sections(skill))
 
     def version(self, skill: str = "flowise_builder") -> str:
-        """The version in the front matter, of our file and then of the one that overrides it: `2` or `2+custom`."""
+        """Versions in the front matter of our file and of its override: `2` or `2+custom`."""
         return "+".join(version for version, _ in reversed(self._files(skill)))
 
     def _sections(self, skill: str) -> dict[str, str]:
@@ -47,13 +47,13 @@ class Skills:
         return merged
 
     def _files(self, skill: str) -> list[tuple[str, dict[str, str]]]:
-        """Version and sections of the files of a skill, the overriding one first."""
+        """Version and sections of each file of a skill, the override first."""
         paths = [folder / f"{skill}.md" for folder in self._folders]
         return [_parsed(path, stamp) for path in paths if (stamp := _stamp(path))]
 
 
 def _stamp(path: Path) -> tuple[int, int] | None:
-    """None where there is no such file."""
+    """Change stamp of a file; None if there is no such file."""
     try:
         found = path.stat()
     except OSError:
@@ -63,7 +63,7 @@ def _stamp(path: Path) -> tuple[int, int] | None:
 
 @lru_cache(maxsize=16)
 def _parsed(path: Path, stamp: tuple[int, int]) -> tuple[str, dict[str, str]]:
-    """Version and sections of a file as it was at `stamp`."""
+    """Version and sections of a file at `stamp`."""
     text = path.read_text("utf-8")
     fields = _FRONT_MATTER.match(text)
     version = _VERSION.search(fields["fields"]) if fields else None
@@ -72,5 +72,5 @@ def _parsed(path: Path, stamp: tuple[int, int]) -> tuple[str, dict[str, str]]:
     return (version["version"] if version else "unversioned"), sections
 
 
-#: Our files alone.
+#: Packaged skill files without overrides.
 PACKAGED: Final = Skills()

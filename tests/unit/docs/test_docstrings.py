@@ -6,7 +6,7 @@ from pathlib import Path
 PACKAGE = Path(__file__).resolve().parents[3] / "flowise_dev_agent"
 QUESTIONS = {"What", "Whether", "Which", "Who", "Whom", "Whose", "Where", "How"}
 #: Folders and modules whose docstrings are still to be rewritten.
-TO_DO = {"caller.py", "cursors.py", "errors.py", "reasoning", "texts"}
+TO_DO = {"caller.py", "cursors.py", "errors.py", "texts"}
 
 
 def test_no_docstring_begins_with_a_question_word() -> None:
