@@ -225,7 +225,7 @@ def _says_name(row: FlowRow, words: str) -> bool:
 class _Likeness:
     """Similarity of flows to the search words, by name, node types and prompt texts.
 
-    Rare words count more than those that most flows have, and a word in the name more than one in a prompt.
+    Rare words count more than common ones, and words in the name more than words in a prompt.
     """
 
     def __init__(self, found: Candidates, stems: Sequence[str]) -> None:

@@ -35,9 +35,8 @@ _MARKUP: Final = re.compile(r"</?\w[^<>]*>")
 def schema_card(schema: NodeSchema, chosen: Values | None = None) -> str:
     """Describe a node type for the op writer: inputs with accepted types, params, outputs, credential.
 
-    `*` marks what is required. Params that the editor hides behind "Additional Parameters" are listed with type and
-    default only; params that depend on the value of another one say so, and those that the values `chosen` already
-    rule out are left out. At most 6 000 characters.
+    `*` marks required params. Params behind the editor's "Additional Parameters" have type and default only. Params
+    that depend on another param say so, and are left out if the values `chosen` hide them. At most 6 000 characters.
     """
     lines = [f"### {schema.name} ({schema.category}): {shortened(_first_sentence(schema.description), 120)}"]
     if schema.anchors:

@@ -298,7 +298,7 @@ class PlanRequest(_Request):
     stores: tuple[DocumentStoreView, ...] = ()
     #: Only for a new flow.
     pattern: Pattern | None = None
-    #: Flows of the marketplace that resemble what is asked for, best first; `Template.for_prompt` is one line of each.
+    #: Marketplace flows similar to the requirement, best first; `Template.for_prompt` describes each in one line.
     templates: tuple[Template, ...] = ()
     #: Ready-made tools of the domains. Code adds them to the plan, which needs an agent for them.
     ready_tools: tuple[ReadyTool, ...] = ()

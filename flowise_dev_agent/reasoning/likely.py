@@ -11,13 +11,13 @@ from flowise_dev_agent.knowledge.vocabulary import words
 from flowise_dev_agent.patch import KIND_OF_CATEGORY, NodeSchema
 from flowise_dev_agent.reasoning.contracts import PlanRequest
 
-#: A word in the titles of more types than this says what kind of thing it is, and names none.
+#: A word in the titles of more types than this is generic and names no type.
 _COMMON: Final = 6
-#: Vendor words that give way to another vendor of the same type: "Azure" means its OpenAI.
+#: Vendor words that need not be named with another vendor of a type: "Azure" means its OpenAI.
 _BEHIND: Final = frozenset(("aws", "google", "microsoft", "openai"))
-#: Types of one vendor: some have a dozen. Those that fit worse than the best by more than this are left out.
+#: Most types of one vendor, and the largest score below its best type: some vendors have a dozen types.
 _OF_VENDOR, _WORSE = 3, 0.5
-#: Types for another library come behind those that do the same without it.
+#: Types for this library rank behind equivalent types without it.
 _ADAPTER: Final = "llamaindex"
 
 

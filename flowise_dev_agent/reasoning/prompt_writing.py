@@ -1,7 +1,7 @@
 """Write the prompts of agentflow steps: in a plan with several, one model call per step.
 
-The plan says what each step must do; what is written becomes a value of the plan, so that the person sees it before the
-approval. A prompt that could not be written is left to the op writer.
+The plan says what each step must do. The written prompt becomes a value of the plan, so that the person sees it before
+the approval. A prompt that could not be written is left to the op writer.
 """
 
 import asyncio

@@ -155,7 +155,7 @@ def remarks_on(
 ) -> list[str]:
     """Remarks on a trial for the judge: unmet expectations, and the one that only a judge can check.
 
-    What a stand-in says, and which tools and branches it takes, is no reason for a remark.
+    The answers, tools and branches of a stand-in model cause no remark.
     """
     if stand_in:
         expect = Expectation(sources=expect.sources)
@@ -311,7 +311,7 @@ def _squeezed(text: str) -> str:
 def _proof(item: Shown, text: str) -> Evidence | None:
     """Evidence that the expectations of a trial are met; None if code can check none of them.
 
-    That a step ran shows nothing of what it answered, and the use of a tool only what is said about that tool.
+    A step that ran proves nothing about its answer; a used tool proves only statements about that tool.
     """
     expect = item.expect
     if expect.contains:

@@ -55,8 +55,8 @@ async def failing_functions(
 ) -> list[Finding]:
     """Findings for functions in the ops that cannot work, for at most eight functions, four at a time.
 
-    Each runs on its samples, at most three; without any on one that is made here. Functions that the plan has no
-    approval for, and those that reach out, are not run.
+    Each runs on at most three samples; without samples, on a generated one. Functions that the plan does
+    not approve, or that call other systems, are not run.
     """
     code = scope.plan.capability.code if scope.plan and scope.plan.capability else []
     written = {node_id for op in ops if isinstance(node_id := getattr(op, "node_id", None), str)}

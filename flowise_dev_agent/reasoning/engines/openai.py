@@ -61,7 +61,7 @@ class OpenAIEngine(SdkEngine):
     key_variable: ClassVar[str] = "OPENAI_API_KEY"
     price_list: ClassVar[str] = "openai"
     sdk_errors: ClassVar[SdkErrors] = SdkErrors(
-        # OpenRouter answers 404 when no server of a model has what is asked for.
+        # OpenRouter answers 404 if no server of a model supports the requested options.
         rejected=(openai.BadRequestError, openai.UnprocessableEntityError, openai.NotFoundError),
         timeout=openai.APITimeoutError,
         connection=openai.APIConnectionError,

@@ -1,7 +1,7 @@
 """Knowledge for the model: Markdown files, read by section at run time.
 
 A file `<skill>.md` has front matter with a `version` and sections under `## ` headings. A file of the same name in the
-override folder (`SKILLS_DIR`) replaces single sections; those that it lacks come from the package. Changed files are
+override folder (`SKILLS_DIR`) replaces single sections; missing sections come from the package. Changed files are
 read again without a restart.
 """
 
