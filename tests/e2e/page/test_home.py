@@ -31,7 +31,9 @@ async def test_flows_are_found_by_their_cards_and_each_action_leads_on(
     await expect(cards.first.locator("svg.thumbnail")).to_be_visible()
     assert await screen.violations() == []
     await page.get_by_role("button", name="More flows").click()
-    await expect(cards).to_have_count(15, timeout=WORK_MS)
+    # Other tests may have left flows.
+    there = len([row async for row in flowise_flows.iter_chatflows()])
+    await expect(cards).to_have_count(min(there, 24), timeout=WORK_MS)
     await page.get_by_label("Search flows").fill("lighthouse n07")
     await expect(cards).to_have_count(1)
     # The search is in the address: it survives a reload and can be sent to a colleague.

@@ -151,9 +151,10 @@ async def test_the_plan_is_drawn_before_approval_and_its_parts_point_at_their_no
 ) -> None:
     page = screen.page
     await page.set_viewport_size(SIZES[0])
+    there = [row.id async for row in flowise_flows.iter_chatflows()]
     await screen.begin(prompt=LONG, tools=["calculator"])
     plan = await screen.question("The plan")
-    assert [row async for row in flowise_flows.iter_chatflows()] == []
+    assert [row.id async for row in flowise_flows.iter_chatflows()] == there
     ghosts = page.locator(".fnode.ghost")
     await expect(ghosts).to_have_count(4)
     await expect(ghosts.filter(has_text="Tool Agent")).to_contain_text("System Message")
