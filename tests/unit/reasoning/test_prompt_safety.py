@@ -96,7 +96,7 @@ def structure(prompt: Prompt) -> list[str]:
 
 
 def test_no_text_can_close_its_tag_or_open_another(catalogue: NodeStore) -> None:
-    harmless = [structure(prompt) for prompt in prompts("a bot", catalogue)]
+    harmless = [structure(prompt) for prompt in prompts(re.sub(r"[<>]", "", HOSTILE), catalogue)]
     assert [structure(prompt) for prompt in prompts(HOSTILE, catalogue)] == harmless
     assert all(tags for tags in harmless)
 
