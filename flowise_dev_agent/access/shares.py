@@ -221,7 +221,7 @@ class ShareService:
             found = await self._versions.with_number(row.chatflow_id or "", number)
         if found is None:
             raise VersionNotFoundError(
-                f"There is no version v{number} here.", hint="The view lists those that there are."
+                text("error.no_version", version=f"v{number}"), hint=text("error.view_lists_versions")
             )
         return _public(await self._flows.version(found.session_id, found.label), CanvasView)
 

@@ -166,7 +166,7 @@ def _from_text(interrupt: Interrupt, typed: str) -> JsonObject:
 
 
 def _offer(interrupt: Interrupt) -> str:
-    return "Possible actions: " + ", ".join(item.value for item in interrupt.options) + "."
+    return text("error.possible_actions", actions=[item.value for item in interrupt.options])
 
 
 def _in_words(item: Any) -> str:

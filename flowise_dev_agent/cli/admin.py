@@ -171,7 +171,7 @@ async def refresh(client: AgentClient, instance: str, *, wait: float, as_json: b
     if as_json:
         print_json(view)
     elif view.error is not None:
-        fail(str(view.error.get("detail", "The refresh failed.")), view.error.get("hint"))
+        fail(view.error.detail, view.error.hint)
     else:
         say(f"{instance}: {view.status}, {view.steps_done} of {view.steps} steps.")
     return Exit.FAILED if view.status == "failed" else Exit.DONE

@@ -93,4 +93,4 @@ async def _prepare(runtime: Runtime) -> None:
     for instance, state in (await flowise_health(runtime.instances)).items():
         if error := state.error:
             # It would stop the first session; the service starts all the same.
-            warn(f"Flowise instance '{instance}': {error['detail']} {error.get('hint', '')}".rstrip())
+            warn(f"Flowise instance '{instance}': {error.detail} {error.hint or ''}".rstrip())

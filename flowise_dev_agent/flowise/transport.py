@@ -133,9 +133,7 @@ class Transport:
         except TimeoutError:
             raise FlowiseTimeoutError(
                 text("error.flowise_timeout", endpoint=self.endpoint, call=call, seconds=f"{total_secs:g}"),
-                hint="It may still complete the request; look in Flowise before trying again."
-                if method != "GET"
-                else "Check that the server is running well, or raise FLOWISE_TIMEOUT.",
+                hint=text("error.may_still_complete" if method != "GET" else "error.check_server_or_timeout"),
                 details={"call": call},
             ) from None
         except httpx2.RequestError as error:

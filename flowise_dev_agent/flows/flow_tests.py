@@ -39,6 +39,7 @@ from flowise_dev_agent.schemas.flow_writes import FlowType
 from flowise_dev_agent.schemas.plan import TestCase
 from flowise_dev_agent.schemas.verdict import Trace, Trial
 from flowise_dev_agent.testing.flow_tests import hold_tests
+from flowise_dev_agent.texts import text
 from flowise_dev_agent.timings import Timings
 
 logger = logging.getLogger(__name__)
@@ -48,11 +49,7 @@ _TEST_SECS: Final = 1_800.0
 _CLEAN_UP_SECS: Final = 30.0
 _LONGEST_ANSWER: Final = 32_000
 _MOST_FINDINGS: Final = 20
-_LOST: Final = {
-    "code": "worker_lost",
-    "detail": "The worker was lost while it held this test.",
-    "hint": "Start the test again. A flow may act, so no question is asked twice without you.",
-}
+_LOST: Final = Failure(code="worker_lost", detail=text("error.test_lost_worker"), hint=text("error.start_test_again"))
 
 
 class FlowTestService:
@@ -161,7 +158,7 @@ class FlowTester:
 
     async def give_up_lost(self) -> None:
         """Fail the tests of lost workers."""
-        if await self._tests.give_up_lost(self._timings.stalled, error=_LOST):
+        if await self._tests.give_up_lost(self._timings.stalled, error=_LOST.as_row()):
             logger.warning("A test of a flow lost its worker; it has failed.")
 
     async def _hold(self, row: FlowTestRow, job_id: int) -> None:
@@ -176,10 +173,12 @@ class FlowTester:
         except DatabaseUnavailableError:
             raise
         except TimeoutError:
-            late = FlowiseTimeoutError(f"The test did not end within {_TEST_SECS:.0f} s.", hint="Ask fewer questions.")
-            await self._tests.conclude(row.id, job_id, error=late.as_problem())
+            late = FlowiseTimeoutError(
+                text("error.test_too_slow", seconds=f"{_TEST_SECS:.0f}"), hint=text("error.ask_fewer")
+            )
+            await self._tests.conclude(row.id, job_id, error=Failure.of(late).as_row())
         except AgentError as error:
-            await self._tests.conclude(row.id, job_id, error=error.as_problem())
+            await self._tests.conclude(row.id, job_id, error=Failure.of(error).as_row())
         else:
             await self._tests.conclude(row.id, job_id, trials=trials)
 

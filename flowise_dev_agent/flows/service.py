@@ -131,9 +131,7 @@ class FlowService:
         """Compare two states of a chatflow, each `v<number>`, `<session id>:<label>` or `live`, across sessions."""
         rows = await self._versions.of_chatflow(chatflow_id, limit=1_000)
         if not rows:
-            raise VersionNotFoundError(
-                "No version of this chatflow is kept.", hint="Versions come with the writes of sessions."
-            )
+            raise VersionNotFoundError(text("error.no_version_kept"), hint=text("error.versions_come_with_writes"))
         instance_id = rows[0].instance_id
         graphs: list[GraphIR] = []
         names: list[str] = []
@@ -228,6 +226,6 @@ def _referenced(rows: list[FlowVersion], reference: str) -> FlowVersion:
         if str(row.session_id) == session and row.label == label:
             return row
     raise VersionNotFoundError(
-        f"There is no version '{reference[:80]}'.",
+        text("error.no_version", version=reference[:80]),
         hint="GET /flows/{id}/history lists them; `live` is the flow itself.",
     )

@@ -10,6 +10,7 @@ from flowise_dev_agent.patch import NodeSchema, Schemas
 from flowise_dev_agent.persistence import InstanceNodes
 from flowise_dev_agent.schemas.event_data import DriftCounts, DriftData
 from flowise_dev_agent.schemas.knowledge import InstanceKnowledge, KnowledgeReport, SnapshotInfo
+from flowise_dev_agent.texts import sentences, text
 
 #: Maximum number of names in a sentence or an event; the counts are complete.
 _NAMED = 5
@@ -42,14 +43,14 @@ class CatalogueChange:
         version = f"Flowise {self.version_after}"
         if self.version_before and self.version_before != self.version_after:
             version = f"Flowise {self.version_before} → {self.version_after}"
-        if not self.types_known:
-            return f"The node types of the server have changed ({version})."
         parts = [
-            f"{len(names)} {word} ({', '.join(names[:_NAMED])}{', …' if len(names) > _NAMED else ''})"
-            for word, names in (("added", self.added), ("removed", self.removed), ("changed", self.changed))
+            text(f"drift.{part}", number=len(names), names=[*names[:_NAMED], *(["…"] if len(names) > _NAMED else [])])
+            for part, names in (("added", self.added), ("removed", self.removed), ("changed", self.changed))
             if names
         ]
-        return f"The node types of the server have changed ({version}): {', '.join(parts) or 'descriptions only'}."
+        if self.types_known and not parts:
+            parts = [text("drift.descriptions")]
+        return sentences(text("drift.types", version=version), *parts)
 
     def as_event(self) -> DriftData:
         """The data of a `drift` event."""

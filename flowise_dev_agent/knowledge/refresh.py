@@ -45,6 +45,7 @@ from flowise_dev_agent.knowledge.workday import (
 )
 from flowise_dev_agent.patch import Schemas
 from flowise_dev_agent.settings import load_settings
+from flowise_dev_agent.texts import say
 
 _Result = TypeVar("_Result")
 _ROOT = Path(__file__).resolve().parents[2]
@@ -170,7 +171,7 @@ class Refresh:
         if former is None:
             return "There was no snapshot before."
         change = compare(NodeStore(former[0], former[1].flowise_version), store)
-        return change.text if change.any else "Nothing has changed."
+        return change.text if change.any else say("drift.none")
 
     def _former(self) -> tuple[Schemas, SnapshotMeta] | None:
         try:

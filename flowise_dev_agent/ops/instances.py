@@ -7,6 +7,7 @@ from flowise_dev_agent.errors import ConnectionUnreadableError, FlowiseError, Fl
 from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.knowledge.snapshot import fingerprint
+from flowise_dev_agent.schemas.base import Failure
 from flowise_dev_agent.schemas.service import Drift, FlowiseHealth, InstanceList, InstanceView
 from flowise_dev_agent.texts import text
 
@@ -31,7 +32,7 @@ async def _view(instances: Instances, id_: str) -> InstanceView:
     except (FlowiseError, ConnectionUnreadableError) as error:
         return InstanceView(**known, state="unavailable", error=error.message)
     except TimeoutError:
-        return InstanceView(**known, state="unavailable", error=f"No answer within {_SECS:.0f} s.")
+        return InstanceView(**known, state="unavailable", error=_late(known["endpoint"], _SECS))
     return InstanceView(
         **known,
         state="ok",
@@ -68,8 +69,12 @@ async def _instance_health(instances: Instances, id_: str) -> FlowiseHealth:
             # A call that needs the key, so that a wrong one shows here and not in the first session.
             await instances.client(id_).list_chatflows(limit=1)
     except (FlowiseError, ConnectionUnreadableError) as error:
-        return FlowiseHealth(endpoint=endpoint, state="unavailable", error=error.as_problem())
+        return FlowiseHealth(endpoint=endpoint, state="unavailable", error=Failure.of(error))
     except TimeoutError:
-        late = FlowiseTimeoutError(text("error.flowise_test_timeout", endpoint=endpoint, seconds=f"{_HEALTH_SECS:.0f}"))
-        return FlowiseHealth(endpoint=endpoint, state="unavailable", error=late.as_problem())
+        late = FlowiseTimeoutError(_late(endpoint, _HEALTH_SECS))
+        return FlowiseHealth(endpoint=endpoint, state="unavailable", error=Failure.of(late))
     return FlowiseHealth(endpoint=endpoint, state="ok")
+
+
+def _late(endpoint: str, seconds: float) -> str:
+    return text("error.flowise_test_timeout", endpoint=endpoint, seconds=f"{seconds:.0f}")

@@ -16,12 +16,14 @@ from flowise_dev_agent.knowledge.nodes import NodeKnowledge
 from flowise_dev_agent.knowledge.templates import TemplateKnowledge
 from flowise_dev_agent.observability import log_context
 from flowise_dev_agent.persistence import Database, InstanceNodes, InstanceTemplates, Refreshes, RefreshRow
+from flowise_dev_agent.schemas.base import Failure
 from flowise_dev_agent.schemas.knowledge import (
     KnowledgeList,
     KnowledgeView,
     RefreshView,
     StepResult,
 )
+from flowise_dev_agent.texts import text
 from flowise_dev_agent.timings import Timings
 
 logger = logging.getLogger(__name__)
@@ -32,11 +34,11 @@ STEPS: Final = ("nodes", "templates", "credentials")
 _STEP_SECS: Final = 60.0
 #: Number of lost workers after which a refresh fails.
 _ATTEMPTS: Final = 3
-_LOST: Final = {
-    "code": "worker_lost",
-    "detail": f"The worker was lost {_ATTEMPTS} times while it read this instance.",
-    "hint": "Check the memory and the log of the workers, then refresh again.",
-}
+_LOST: Final = Failure(
+    code="worker_lost",
+    detail=text("error.refresh_lost_worker", attempts=_ATTEMPTS),
+    hint=text("error.check_workers_refresh"),
+)
 
 
 Step = Callable[[str, FlowiseClient], Awaitable[StepResult]]
@@ -100,7 +102,7 @@ class Refresher:
 
     async def take_back_lost(self) -> None:
         """Requeue refreshes of lost workers."""
-        if await self._refreshes.take_back_lost(self._timings.stalled, attempts=_ATTEMPTS, error=_LOST):
+        if await self._refreshes.take_back_lost(self._timings.stalled, attempts=_ATTEMPTS, error=_LOST.as_row()):
             logger.warning("A refresh of an instance lost its worker; it is queued again.")
 
     async def _steps(self, row: RefreshRow, job_id: int) -> None:
@@ -124,10 +126,10 @@ class Refresher:
         except DatabaseUnavailableError:
             raise
         except TimeoutError:
-            late = FlowiseTimeoutError(f"Flowise did not answer within {_STEP_SECS:.0f} s.")
-            await self._refreshes.conclude(row.id, job_id, error=late.as_problem())
+            late = FlowiseTimeoutError(text("error.flowise_late", seconds=f"{_STEP_SECS:.0f}"))
+            await self._refreshes.conclude(row.id, job_id, error=Failure.of(late).as_row())
         except AgentError as error:
-            await self._refreshes.conclude(row.id, job_id, error=error.as_problem())
+            await self._refreshes.conclude(row.id, job_id, error=Failure.of(error).as_row())
         else:
             await self._refreshes.conclude(row.id, job_id)
 
@@ -139,7 +141,7 @@ class Refresher:
             count=len(store),
             flowise_version=store.flowise_version,
             changed=change.any,
-            text=change.text if change.any else "Nothing has changed.",
+            text=change.text if change.any else text("drift.none"),
         )
 
     async def _read_templates(self, instance_id: str, client: FlowiseClient) -> StepResult:

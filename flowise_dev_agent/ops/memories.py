@@ -8,6 +8,7 @@ from flowise_dev_agent.persistence import Database, NoteRow, Notes, StoredPatter
 from flowise_dev_agent.redaction import holds_secret
 from flowise_dev_agent.schemas.node_artifacts import Memory, MemoryDetail, MemoryKind, MemoryPage, NewMemory
 from flowise_dev_agent.sessions.views import ids_of_request
+from flowise_dev_agent.texts import text
 
 
 class MemoryService:
@@ -47,7 +48,7 @@ class MemoryService:
     async def add(self, body: NewMemory) -> MemoryDetail:
         """Store a note. Raises SecretInTextError, InvalidInputError for an unknown instance, MemoryNotFoundError."""
         if holds_secret(body.text):
-            raise SecretInTextError("The note holds a secret. Nothing was stored.", details={"field": "text"})
+            raise SecretInTextError(text("error.secret_in_note"), details={"field": "text"})
         self._instances.endpoint(body.instance)
         instance_id = body.instance or self._instances.default_id
         row = await self._notes.add(instance_id, body.text, terms_of(body.text), replaces=body.memory_id)

@@ -25,6 +25,7 @@ from flowise_dev_agent.sanitize import clean_text
 from flowise_dev_agent.schemas.attachments import MAX_SESSION_BYTES
 from flowise_dev_agent.schemas.etags import changed_meanwhile, session_etag
 from flowise_dev_agent.schemas.interrupts import Approval
+from flowise_dev_agent.texts import text
 
 #: Both texts of each successful write, unless the session removed its chatflow again.
 _KEEP_FLOWS: Final = """
@@ -207,12 +208,12 @@ class Sessions(SessionReads):
                 )
             ).fetchone()
             if row is None:
-                raise SessionConflictError("The question is no longer open.", hint="Read the session again.")
+                raise SessionConflictError(text("error.question_closed"), hint=text("error.read_session_again"))
             given = [Approval.model_validate(one) for one in row["approvals"] or []]
             same = [one for one in given if one.answer_sha256 == approval.answer_sha256]
             if any(one.by == approval.by for one in same):
                 raise SessionConflictError(
-                    "You have given this answer already; it waits for another person.",
+                    text("error.answered_before"),
                     details={"reason": "second_person_needed"},
                 )
             if same:

@@ -6,6 +6,8 @@ from typing import Final
 import httpx2
 from pydantic import BaseModel, ValidationError
 
+from flowise_dev_agent.texts import text
+
 #: Default address of Ollama.
 OLLAMA: Final = "http://127.0.0.1:11434"
 _SECONDS: Final = 0.2
@@ -21,12 +23,9 @@ class _Models(BaseModel):
 
 def offer(found: Sequence[str]) -> str:
     """Sentence that suggests a model and how to set it; `found` are the reachable models."""
-    way = (
-        f"set OPENAI_BASE_URL={OLLAMA}/v1 and REASONING_MODEL to use the Ollama in reach ({', '.join(found[:3])})"
-        if found
-        else "set ANTHROPIC_API_KEY or OPENAI_API_KEY to use one"
-    )
-    return f"Without a model no words are read: {way}, or build step by step."
+    if found:
+        return text("no_model.ollama", address=f"{OLLAMA}/v1", models=[*found[:3]])
+    return text("no_model.key")
 
 
 async def local_models(address: str = OLLAMA) -> list[str]:

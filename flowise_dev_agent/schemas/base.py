@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal, Self, TypeAlias, TypeVar, cast
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, model_validator
 
+from flowise_dev_agent.errors import AgentError
 from flowise_dev_agent.patch.model.json_text import JsonObject, JsonValue
 from flowise_dev_agent.sanitize import json_size
 from flowise_dev_agent.texts import Param, Text
@@ -203,3 +204,12 @@ class Failure(Worded):
     detail: str = ""
     hint: str | None = None
     details: JsonObject | None = Field(default=None, description="Facts for machines, by code.")
+
+    @classmethod
+    def of(cls, error: AgentError) -> Self:
+        """The error for people."""
+        return cls(**error.as_problem())
+
+    def as_row(self) -> JsonObject:
+        """The same to be stored, with the codes of its texts."""
+        return self.model_dump(mode="json", exclude_none=True)

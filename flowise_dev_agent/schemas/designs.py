@@ -8,68 +8,63 @@ from flowise_dev_agent.schemas.base import Contract
 from flowise_dev_agent.schemas.form_parts import (
     FormField,
     FormInput,
+    FormPart,
     FormSchedule,
     FormSource,
     Name,
     Text,
     called,
+    hint,
     shown_for,
 )
 from flowise_dev_agent.schemas.form_steps import FormStep, key, problems
 from flowise_dev_agent.schemas.plan import PlanContract
 
 
-class DesignForm(Contract):
+class DesignForm(FormPart):
     """A new flow, part by part. Missing parts follow those of a plain chatbot.
 
     Keys of the JSON Schema: `x-show` gives the conditions under which a form shows the part, `x-options` the titles of
-    its choices, `x-lists` the path that lists its choices.
+    its choices, `x-lists` the path that lists its choices, `x-texts` the codes of its texts.
     """
 
     name: Annotated[Name, Field(max_length=120)]
     kind: Literal["chat", "task", "steps"] = Field(
         default="chat",
-        description="A conversation, one answer for each message, or steps that follow one another.",
-        json_schema_extra=called(chat="Conversation", task="One answer for each message", steps="Steps"),
+        description=hint("kind"),
+        json_schema_extra=called("kind", "chat", "task", "steps"),
     )
-    prompt: Text | None = Field(
-        default=None, description="What the model is told, word for word.", json_schema_extra=shown_for("chat", "task")
-    )
-    model: Name | None = Field(default=None, description="Provider or model, for example `Claude Sonnet`.")
+    prompt: Text | None = Field(default=None, description=hint("prompt"), json_schema_extra=shown_for("chat", "task"))
+    model: Name | None = Field(default=None, description=hint("model"))
     temperature: float | None = Field(default=None, ge=0, le=2, allow_inf_nan=False)
     memory: Literal["all", "none"] | Annotated[int, Field(ge=1, le=100)] = Field(
-        default="all", description="Of how many messages; `task` has none.", json_schema_extra=shown_for("chat")
+        default="all", description=hint("memory"), json_schema_extra=shown_for("chat")
     )
     tools: list[Name] = Field(
         default_factory=list,
         max_length=10,
-        description="Node types or titles: `calculator`.",
+        description=hint("tools"),
         json_schema_extra=shown_for("chat"),
     )
     sources: list[FormSource] = Field(default_factory=list, max_length=10, json_schema_extra=shown_for("chat"))
     fields: list[FormField] = Field(
-        default_factory=list, max_length=20, description="Of a structured answer.", json_schema_extra=shown_for("task")
+        default_factory=list, max_length=20, description=hint("fields"), json_schema_extra=shown_for("task")
     )
-    refused_words: list[Name] = Field(
-        default_factory=list, max_length=50, title="Refused words", json_schema_extra=shown_for("chat", "task")
-    )
+    refused_words: list[Name] = Field(default_factory=list, max_length=50, json_schema_extra=shown_for("chat", "task"))
     start: Literal["chat", "form", "schedule"] = Field(
         default="chat",
-        json_schema_extra=shown_for("steps") | called(chat="With a message", form="With a form", schedule="At a time"),
+        json_schema_extra=shown_for("steps") | called("start", "chat", "form", "schedule"),
     )
     inputs: list[FormInput] = Field(
         default_factory=list,
         max_length=20,
         json_schema_extra=shown_for("steps", start=["form"]),
     )
-    schedule: FormSchedule | None = Field(
-        default=None, title="Schedule", json_schema_extra=shown_for("steps", start=["schedule"])
-    )
+    schedule: FormSchedule | None = Field(default=None, json_schema_extra=shown_for("steps", start=["schedule"]))
     steps: list[FormStep] = Field(
         default_factory=list,
         max_length=20,
-        description="Their texts name the answer of an earlier step `{Title}`, a field `{field}`, and the message "
-        "`{message}`.",
+        description=hint("steps"),
         json_schema_extra=shown_for("steps"),
     )
 

@@ -1,16 +1,18 @@
 """Parts of a form besides its steps, and the JSON Schema keys that control their display.
 
 `x-show` gives the conditions under which a form shows a part, `x-options` the titles of its choices, `x-lists` the path
-that lists its choices.
+that lists its choices, `x-texts` the codes of its title and description.
 """
 
 import re
 from typing import Annotated, Final, Literal, Self
 
-from pydantic import AfterValidator, Field, JsonValue, StringConstraints, model_validator
+from pydantic import AfterValidator, ConfigDict, Field, JsonValue, StringConstraints, model_validator
 from pydantic.config import JsonDict
 
 from flowise_dev_agent.schemas.base import Contract
+from flowise_dev_agent.texts import say
+from flowise_dev_agent.texts import text as catalogue_text
 
 _SIGNS: Final = re.compile(r"[{}<>\n\r]")
 
@@ -38,43 +40,57 @@ def shown_for(*kinds: JsonValue, **others: JsonValue) -> JsonDict:
     return {"x-show": {"kind": list(kinds), **others}}
 
 
-def called(**titles: str) -> JsonDict:
+def called(choice: str, *values: str) -> JsonDict:
     """JSON Schema key with the titles of a choice's values."""
-    return {"x-options": [{"const": value, "title": title} for value, title in titles.items()]}
+    codes = {value: f"form.{choice}.{value}" for value in values}
+    return {
+        "x-options": [{"const": value, "title": say(code), "x-texts": {"title": code}} for value, code in codes.items()]
+    }
 
 
-class FormSource(Contract):
+def hint(about: str) -> str:
+    """The description of a part."""
+    return catalogue_text(f"form.hint.{about}")
+
+
+def _label(field: str, _: object) -> str:
+    return catalogue_text(f"form.label.{field}")
+
+
+class FormPart(Contract):
+    """A part of a form, whose fields have their titles from the catalogue."""
+
+    model_config = ConfigDict(field_title_generator=_label)
+
+
+class FormSource(FormPart):
     """A source of answers. A file is uploaded in Flowise; until then the flow holds a marked placeholder."""
 
     kind: Literal["text", "pdf", "csv", "docx", "web", "store"] = Field(
-        json_schema_extra=called(
-            text="Text", pdf="PDF file", csv="CSV file", docx="Word file", web="Web page", store="Document store"
-        )
+        json_schema_extra=called("source", "text", "pdf", "csv", "docx", "web", "store")
     )
     text: str = Field(
         default="",
         max_length=32_000,
-        description="The text itself, of a source of kind `text`.",
+        description=hint("text"),
         json_schema_extra=shown_for("text"),
     )
     url: str = Field(
         default="",
-        title="Address",
         max_length=2_000,
-        description="The address, of a source of kind `web`.",
+        description=hint("url"),
         json_schema_extra=shown_for("web"),
     )
     store: str = Field(
         default="",
-        title="Document store",
         max_length=200,
-        description="Name or id of a document store that exists, of a source of kind `store`.",
+        description=hint("store"),
         json_schema_extra=shown_for("store") | {"x-lists": "document-stores"},
     )
     about: str = Field(
         default="",
         max_length=100,
-        description="What it is called, for example `handbook`.",
+        description=hint("about"),
         json_schema_extra=shown_for("text", "pdf", "csv", "docx", "web"),
     )
 
@@ -93,25 +109,25 @@ class FormSource(Contract):
         return field if field and not getattr(self, field).strip() else ""
 
 
-class FormField(Contract):
+class FormField(FormPart):
     """A field of a structured answer."""
 
     # A bound within the pattern would make a table of 6 MB, for each model that has this field.
     name: str = Field(pattern=r"^[A-Za-z_]\w*$", max_length=60)
     type: Literal["string", "number", "boolean"] = Field(
-        default="string", json_schema_extra=called(string="Text", number="Number", boolean="Yes or no")
+        default="string", json_schema_extra=called("type", "string", "number", "boolean")
     )
     description: str = Field(default="", max_length=300)
 
 
-class FormInput(Contract):
+class FormInput(FormPart):
     """A field that people fill in before the flow runs."""
 
     name: str = Field(pattern=r"^[A-Za-z_]\w*$", max_length=60)
     label: Title = ""
     type: Literal["string", "number", "boolean", "options"] = Field(
         default="string",
-        json_schema_extra=called(string="Text", number="Number", boolean="Yes or no", options="Choice"),
+        json_schema_extra=called("type", "string", "number", "boolean", "options"),
     )
     options: list[Title] = Field(
         default_factory=list, max_length=30, json_schema_extra={"x-show": {"type": ["options"]}}
@@ -131,23 +147,22 @@ WEEKDAYS: Final[tuple[Weekday, ...]] = (
 )  # fmt: skip
 
 
-class FormSchedule(Contract):
+class FormSchedule(FormPart):
     """When a flow starts by itself."""
 
-    time: str = Field(pattern=r"^([01]\d|2[0-3]):[0-5]\d$", description="For example `07:15`.")
+    time: str = Field(pattern=r"^([01]\d|2[0-3]):[0-5]\d$", description=hint("time"))
     weekdays: list[Weekday] = Field(
         default_factory=list[Weekday],
         max_length=7,
-        description="Every day when empty.",
-        json_schema_extra=called(**{day: day.capitalize() for day in WEEKDAYS}),
+        description=hint("weekdays"),
+        json_schema_extra=called("day", *WEEKDAYS),
     )
     timezone: str = Field(
         pattern=r"^[A-Za-z_]+(/[\w+-]+)*$",
         max_length=60,
-        title="Time zone",
-        description="For example `Europe/Berlin`.",
+        description=hint("timezone"),
     )
-    text: Text = Field(description="What the flow is given each time.")
+    text: Text = Field(description=hint("given"))
 
     @property
     def days(self) -> str:

@@ -9,26 +9,19 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, get_args
 
 from pydantic import Field, StringConstraints
 
 from flowise_dev_agent.sanitize import shortened
-from flowise_dev_agent.schemas.base import Contract, JsonValue
-from flowise_dev_agent.schemas.form_parts import Name, Title, called, shown_for
+from flowise_dev_agent.schemas.base import JsonValue
+from flowise_dev_agent.schemas.form_parts import FormPart, Name, Title, called, hint, shown_for
+from flowise_dev_agent.texts import say
 
 Kind = Literal["answer", "sort", "approve", "call", "each", "reply", "repeat"]
 Branch = Annotated[Title, StringConstraints(min_length=1)]
 Prose = Annotated[str, StringConstraints(strip_whitespace=True, max_length=32_000)]
-KINDS: Final[Mapping[Kind, str]] = {
-    "answer": "A model answers",
-    "sort": "Sort into branches",
-    "approve": "Ask a person",
-    "call": "Call an address",
-    "each": "For each item",
-    "reply": "Reply",
-    "repeat": "Go back",
-}
+KINDS: Final[Mapping[Kind, str]] = {kind: say(f"form.step.{kind}") for kind in get_args(Kind)}
 APPROVED, REJECTED, MESSAGE = "approved", "rejected", "message"
 #: Required field of each kind; below, the fields whose texts may contain names.
 _NEEDS: Final[Mapping[Kind, str]] = {
@@ -52,23 +45,23 @@ _LIKE_A_NAME: Final = re.compile(r"[\w ]*[^\W\d_][\w ]*")
 _ADDRESS: Final = re.compile(r"https?://[^\s/?#\\@{}<>\"'|^`]+(?:[/?#]\S*)?")
 
 
-class FormStep(Contract):
+class FormStep(FormPart):
     """One step of a flow."""
 
-    kind: Kind = Field(json_schema_extra=called(**KINDS))
+    kind: Kind = Field(json_schema_extra=called("step", *KINDS))
     title: Title = ""
     branch: Title = Field(
         default="",
-        description="Of a step that sorts, or `approved` or `rejected`. Empty: behind the step above.",
+        description=hint("branch"),
     )
     prompt: Prose = Field(
         default="",
-        description="What the model is told, word for word.",
+        description=hint("prompt"),
         json_schema_extra=shown_for("answer", "sort", "each"),
     )
     model: Name | None = Field(
         default=None,
-        description="Provider or model, for example `Claude Sonnet`.",
+        description=hint("model"),
         json_schema_extra=shown_for("answer", "sort", "each"),
     )
     temperature: float | None = Field(
@@ -77,40 +70,36 @@ class FormStep(Contract):
     tools: list[Name] = Field(
         default_factory=list,
         max_length=10,
-        description="Node types or titles: `calculator`.",
+        description=hint("tools"),
         json_schema_extra=shown_for("answer"),
     )
     branches: list[Branch] = Field(default_factory=list, max_length=10, json_schema_extra=shown_for("sort"))
     question: Prose = Field(
         default="",
-        description="The latest answer is shown above it.",
+        description=hint("question"),
         json_schema_extra=shown_for("approve"),
     )
     method: Literal["GET", "POST", "PUT", "PATCH", "DELETE"] = Field(default="GET", json_schema_extra=shown_for("call"))
     url: Annotated[str, StringConstraints(strip_whitespace=True, max_length=2_000)] = Field(
         default="",
-        title="Address",
         json_schema_extra=shown_for("call"),
     )
     body: Prose = Field(
         default="",
-        description='JSON: `{"text": "{Title}"}`.',
+        description=hint("body"),
         json_schema_extra=shown_for("call") | {"x-rows": 3},
     )
-    message: Prose = Field(
-        default="", description="The latest answer when empty.", json_schema_extra=shown_for("reply")
-    )
+    message: Prose = Field(default="", description=hint("message"), json_schema_extra=shown_for("reply"))
     back_to: Title = Field(
         default="",
-        title="Back to",
-        description="An earlier step that answers.",
+        description=hint("back_to"),
         json_schema_extra=shown_for("repeat"),
     )
     times: int = Field(
         default=3,
         ge=1,
         le=20,
-        description="At most, where no person decides.",
+        description=hint("times"),
         json_schema_extra=shown_for("repeat"),
     )
 

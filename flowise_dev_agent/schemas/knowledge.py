@@ -1,10 +1,12 @@
 """Knowledge of each Flowise instance, and its refresh."""
 
 from datetime import datetime
-from typing import Any, Literal
+from typing import Literal
 from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field
+
+from flowise_dev_agent.schemas.base import Failure, Worded
 
 
 class SnapshotInfo(BaseModel):
@@ -35,7 +37,7 @@ class KnowledgeReport(BaseModel):
     instances: dict[str, InstanceKnowledge]
 
 
-class StepResult(BaseModel):
+class StepResult(Worded):
     """Result of a step of a refresh. For node types it also says whether they changed."""
 
     count: int
@@ -56,7 +58,7 @@ class RefreshView(BaseModel):
     steps_done: int
     steps: int
     result: dict[str, StepResult] = Field(description="By step.")
-    error: dict[str, Any] | None
+    error: Failure | None
     created_at: datetime
     updated_at: datetime
 

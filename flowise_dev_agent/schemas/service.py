@@ -4,7 +4,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
-from flowise_dev_agent.schemas.base import JsonObject
+from flowise_dev_agent.schemas.base import Failure, Worded
 from flowise_dev_agent.schemas.knowledge import KnowledgeReport
 
 
@@ -18,7 +18,7 @@ class Drift(BaseModel):
     differs: bool
 
 
-class InstanceView(BaseModel):
+class InstanceView(Worded):
     """One Flowise server."""
 
     id: str
@@ -42,7 +42,7 @@ class FlowiseHealth(BaseModel):
 
     endpoint: str
     state: Literal["ok", "unavailable"]
-    error: dict[str, Any] | None = None
+    error: Failure | None = None
 
 
 class DatabaseState(BaseModel):
@@ -98,7 +98,7 @@ class ReasoningView(BaseModel):
 
     engine: str
     model: str
-    error: JsonObject | None = Field(default=None, description="Why nothing plans: `connection_unreadable`.")
+    error: Failure | None = Field(default=None, description="Why nothing plans: `connection_unreadable`.")
 
 
 class HealthView(ProcessHealth):
@@ -111,7 +111,7 @@ class HealthView(ProcessHealth):
     model_stand_in: bool = Field(description="The models in Flowise are a local stand-in.")
 
 
-class InfoView(BaseModel):
+class InfoView(Worded):
     """Version of the service, and the models that it could plan with."""
 
     version: str

@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from flowise_dev_agent.schemas.base import Contract
+from flowise_dev_agent.schemas.base import Contract, Worded
 from flowise_dev_agent.settings import Mode, Phase
 
 
@@ -36,7 +36,7 @@ class BudgetCeilings(Contract):
     usd: float | None = None
 
 
-class DegradedPhase(Contract):
+class DegradedPhase(Worded):
     """A reasoning phase whose configured mode failed and whose other mode answered."""
 
     phase: Phase

@@ -43,9 +43,7 @@ class ApprovalRules:
         """Raise ApprovalNeededError if a rule forbids a write without a plan, in which only one person takes part."""
         if self.separate or self.needs_two(*flow):
             raise ApprovalNeededError(
-                "This service lets no flow be written by one person alone."
-                if self.separate
-                else "This flow is only written after two approvals.",
+                text("error.not_by_one_person" if self.separate else "error.two_approvals"),
                 hint=text("error.start_a_session"),
             )
 

@@ -420,15 +420,15 @@ def _is_transient(error: BaseException) -> bool:
 def _problem(error: Any, node: str | None, run_id: UUID) -> Failure:
     """Error text for people: our own errors in full, of any other only its type."""
     if isinstance(error, AgentError):
-        return Failure(**error.as_problem())
-    where = f"The step '{node}'" if node else "The session"
+        return Failure.of(error)
     if isinstance(error, TimeoutError):
-        return Failure(code="step_timeout", detail=f"{where} took too long and was stopped.", hint="Retry the session.")
+        late = text("error.step_too_slow", step=node) if node else text("error.session_too_slow")
+        return Failure(code="step_timeout", detail=late, hint=text("error.retry_session"))
     kind = type(error).__name__ if isinstance(error, BaseException) else "error"
     return Failure(
         code="internal_error",
-        detail=f"{where} stopped with an unexpected {kind}.",
-        hint=f"Retry the session; if it happens again, report it with the service's log of run {run_id}.",
+        detail=text("error.step_failed", step=node, kind=kind) if node else text("error.session_failed", kind=kind),
+        hint=text("error.retry_or_report", run=str(run_id)),
     )
 
 

@@ -46,7 +46,7 @@ class OwnHand:
         found = await asyncio.to_thread(edit_findings, plan, answer, base, schemas)
         if found:
             raise InvalidAnswerError(
-                f"Your changes cannot be made. {_told(found)}",
+                text("error.edits_impossible", findings=_told(found)),
                 hint=text("error.question_still_open"),
                 details={"findings": [finding.model_dump(mode="json") for finding in found]},
             )

@@ -20,8 +20,8 @@ logger = logging.getLogger(__name__)
 
 _QUARANTINED: Final = Failure(
     code="session_quarantined",
-    detail="The worker was lost repeatedly at the same step of this session, so the session was set aside.",
-    hint="Check the memory and the log of the workers. Retry the session when the cause is gone.",
+    detail=text("error.set_aside"),
+    hint=text("error.check_workers"),
 )
 
 _IDLE_TIMES: Final = 3

@@ -444,12 +444,10 @@ def _as_expected(row: SessionRow, expected: Expected | None) -> str | None:
 def _nothing_open(row: SessionRow, asked: str | None = None) -> SessionConflictError:
     status = public_status(row.status)
     if row.status == "waiting":
-        text = f"Interrupt {asked} is not the open one." if asked else "Another question is open now."
-        hint = "Read the session again: it shows the question that is open."
+        said, hint = text("error.another_question"), text("error.read_open_question")
     else:
-        text = f"The session is {status}: nothing waits for an answer."
-        hint = "It may have been answered meanwhile; read the session again."
-    return SessionConflictError(text, hint=hint, details={"status": status, "interrupt_id": row.interrupt_id})
+        said, hint = text("error.nothing_waits", status=status), text("error.maybe_answered")
+    return SessionConflictError(said, hint=hint, details={"status": status, "interrupt_id": row.interrupt_id})
 
 
 class ExpectedCosts:

@@ -71,10 +71,11 @@ class FlowVersions:
     async def bookmark(self, chatflow_id: str, version: int, note: str | None) -> None:
         """Mark a version, or remove its mark. Raises SecretInTextError."""
         if note is not None and holds_secret(note):
-            raise SecretInTextError("The note holds a secret. Nothing was stored.", details={"field": "note"})
+            raise SecretInTextError(text("error.secret_in_note"), details={"field": "note"})
         if await self._versions.with_number(chatflow_id, version) is None:
             raise VersionNotFoundError(
-                f"This flow has no version v{version}.", hint="GET /flows/{id}/versions lists those that are kept."
+                text("error.no_version", version=f"v{version}"),
+                hint="GET /flows/{id}/versions lists those that are kept.",
             )
         await self._versions.bookmark(chatflow_id, version, note)
 
@@ -107,8 +108,8 @@ class FlowVersions:
             expected.check(session_etag(session_id, session.version))
         if session.status in {"queued", "running"}:
             raise SessionConflictError(
-                "The session is running; nothing was rolled back.",
-                hint="Wait for its next question or its end, or cancel it.",
+                text("error.nothing_rolled_back"),
+                hint=text("error.wait_for_question"),
                 details={"status": "in_progress", "interrupt_id": None},
             )
         rows = await self._versions.of_session(session_id)
@@ -202,9 +203,7 @@ def _found(first: NumberedRow) -> str:
 
 def _any(rows: Sequence[FlowVersion]) -> Sequence[FlowVersion]:
     if not rows:
-        raise VersionNotFoundError(
-            "This session has not written to a flow yet, so it has no versions.", hint="Versions come with its writes."
-        )
+        raise VersionNotFoundError(text("error.no_versions_yet"), hint=text("error.versions_come_with_writes"))
     return rows
 
 
@@ -212,6 +211,7 @@ def _labelled(rows: Sequence[FlowVersion], label: str) -> FlowVersion:
     found = next((row for row in _any(rows) if row.label == label or row.label == f"{label}.0"), None)
     if found is None:
         raise VersionNotFoundError(
-            f"There is no version '{label[:40]}'.", hint=f"The session has: {', '.join(row.label for row in rows)}."
+            text("error.no_version", version=label[:40]),
+            hint=text("error.session_has_versions", versions=[row.label for row in rows]),
         )
     return found

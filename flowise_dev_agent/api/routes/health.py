@@ -13,6 +13,7 @@ from flowise_dev_agent.observability.metrics import CONTENT_TYPE
 from flowise_dev_agent.ops.instances import flowise_health
 from flowise_dev_agent.ops.public_settings import public_settings
 from flowise_dev_agent.reasoning.local_model import local_models, offer
+from flowise_dev_agent.schemas.base import Failure
 from flowise_dev_agent.schemas.service import HealthView, InfoView, PublicSettings, ReadyView, ReasoningView
 
 _TEXT: Final[dict[int | str, dict[str, Any]]] = {200: {"content": {"text/plain": {"schema": {"type": "string"}}}}}
@@ -51,7 +52,7 @@ def _reasoning(request: Request) -> ReasoningView:
     connections = engine(request).connections
     reasoning, problem = connections.reasoning, connections.problem()
     return ReasoningView(
-        engine=reasoning.engine, model=reasoning.model_for("plan"), error=problem and problem.as_problem()
+        engine=reasoning.engine, model=reasoning.model_for("plan"), error=problem and Failure.of(problem)
     )
 
 

@@ -11,6 +11,7 @@ from flowise_dev_agent.knowledge.snapshot import by_name, read_meta
 from flowise_dev_agent.patch import NodeSchema, Schemas
 from flowise_dev_agent.schemas.event_data import DriftCounts
 from flowise_dev_agent.schemas.knowledge import InstanceKnowledge, SnapshotInfo
+from flowise_dev_agent.texts import sentences, text
 from tests.unit.knowledge.memory_caches import MemoryNodes
 
 
@@ -67,9 +68,11 @@ def test_p82_a_change_of_the_catalogue_is_told_by_name_and_version(schemas: Sche
     assert change.any
     assert (change.added, change.removed) == (("new",), ("csvFile",))
     assert change.changed == ("calculator", "chatOpenAI 8.3 → 9")
-    assert change.text == (
-        "The node types of the server have changed (Flowise 3.1.4 → 3.2.0): 1 added (new), 1 removed (csvFile), "
-        "2 changed (calculator, chatOpenAI 8.3 → 9)."
+    assert change.text == sentences(
+        text("drift.types", version="Flowise 3.1.4 → 3.2.0"),
+        text("drift.added", number=1, names=["new"]),
+        text("drift.removed", number=1, names=["csvFile"]),
+        text("drift.changed", number=2, names=["calculator", "chatOpenAI 8.3 → 9"]),
     )
     assert change.as_event().counts == DriftCounts(added=1, removed=1, changed=2)
 

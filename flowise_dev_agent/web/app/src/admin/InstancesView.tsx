@@ -4,7 +4,7 @@ import { api, dataOf } from "../api/client";
 import { health } from "../api/queries";
 import type { InstanceView } from "../api/types";
 import { t } from "../i18n";
-import { said } from "../i18n/sentences";
+import { worded } from "../i18n/texts";
 import { AddCredential } from "../ui/AddCredential";
 import { Connection } from "../ui/Connect";
 import { ErrorNote } from "../ui/ErrorNote";
@@ -91,7 +91,7 @@ function Instance({ instance }: { instance: InstanceView }) {
           </>
         )}
       </dl>
-      {instance.error && <p className="note bad">{said(instance.error)}</p>}
+      {instance.error && <p className="note bad">{worded(instance, "error")}</p>}
       <p>
         <Link href="/knowledge">{t("Knowledge")}</Link>
       </p>

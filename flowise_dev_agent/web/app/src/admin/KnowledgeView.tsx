@@ -2,7 +2,7 @@ import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { api, dataOf } from "../api/client";
 import type { KnowledgeView as Knowledge, KnowledgeList, RefreshView } from "../api/types";
 import { t } from "../i18n";
-import { said } from "../i18n/sentences";
+import { worded } from "../i18n/texts";
 import { ErrorNote } from "../ui/ErrorNote";
 import { ago, plural } from "../ui/format";
 import { Notes } from "./Notes";
@@ -109,7 +109,7 @@ function Progress({ refresh }: { refresh: RefreshView }) {
                 .map(([step, found]) => `${found.count} ${t(STEPS[step] ?? step)}`)
                 .join(", "),
             })}{" "}
-            {said(refresh.result.nodes?.text ?? "")}
+            {refresh.result.nodes && worded(refresh.result.nodes, "text")}
           </p>
         )}
       </div>
@@ -121,9 +121,9 @@ function Progress({ refresh }: { refresh: RefreshView }) {
           error={{
             message: t("The last refresh failed {{when}}: {{why}}", {
               when: ago(refresh.updated_at),
-              why: said(String(refresh.error?.detail ?? "")),
+              why: refresh.error ? worded(refresh.error, "detail") : "",
             }),
-            hint: refresh.error?.hint,
+            hint: refresh.error && worded(refresh.error, "hint"),
           }}
         />
       )}

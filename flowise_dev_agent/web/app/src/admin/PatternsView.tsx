@@ -3,7 +3,6 @@ import { type ChangeEvent, useState } from "react";
 import { api, dataOf } from "../api/client";
 import type { PatternFile, PatternView } from "../api/types";
 import { t } from "../i18n";
-import { said } from "../i18n/sentences";
 import { ConfirmButton } from "../ui/ConfirmButton";
 import { ErrorNote } from "../ui/ErrorNote";
 import { ago, plural } from "../ui/format";
@@ -79,7 +78,7 @@ export function PatternsView() {
             <p>{t("{{patterns}} imported.", { patterns: plural(importing.data.imported.length, "pattern") })}</p>
             {importing.data.skipped.map((one) => (
               <p key={one.index}>
-                {t("Pattern {{number}} was skipped: {{why}}", { number: one.index + 1, why: said(one.reason) })}
+                {t("Pattern {{number}} was skipped: {{why}}", { number: one.index + 1, why: one.reason })}
               </p>
             ))}
           </div>

@@ -4,7 +4,6 @@ import { Link } from "wouter";
 import { api, dataOf } from "../api/client";
 import type { DeliveryView } from "../api/types";
 import { t } from "../i18n";
-import { said } from "../i18n/sentences";
 import { ErrorNote } from "../ui/ErrorNote";
 import { ago, moment } from "../ui/format";
 import "./admin.css";
@@ -102,7 +101,7 @@ export function WebhooksView() {
                         {one.attempts}×
                         {one.response_status !== null &&
                           `, ${t("answered {{status}}", { status: one.response_status })}`}
-                        {one.error && one.status !== "delivered" && `: ${said(one.error)}`}
+                        {one.error && one.status !== "delivered" && `: ${one.error}`}
                       </small>
                     </div>
                   </td>

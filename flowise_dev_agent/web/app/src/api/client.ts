@@ -1,5 +1,6 @@
 /** The typed client of the service's API, with the key that the service may require. */
 import createClient from "openapi-fetch";
+import { t } from "../i18n";
 import type { Texts } from "../i18n/texts";
 import { keepKey, keptKey, taken } from "./early";
 import type { paths } from "./schema";
@@ -20,10 +21,12 @@ export class Problem extends Error {
 
 /** The service could not be reached. */
 class Unreachable extends Error {
-  readonly hint = "It may be restarting, or the network is down. No work is lost: sessions continue without this page.";
+  readonly hint = t(
+    "It may be restarting, or the network is down. No work is lost: sessions continue without this page.",
+  );
 
   constructor() {
-    super("The service does not respond.");
+    super(t("The service does not respond."));
     this.name = "Unreachable";
   }
 }
@@ -102,7 +105,7 @@ async function problemOf(response: Response): Promise<Problem> {
     code?: string;
     texts?: Texts;
   };
-  const detail = body.detail ?? `The service responded with status ${response.status}.`;
+  const detail = body.detail ?? t("The service responded with status {{status}}.", { status: response.status });
   // An error of JavaScript has its detail in `message`.
   const { detail: code, ...texts } = body.texts ?? {};
   return new Problem(response.status, body.code ?? "", detail, body.hint, { ...texts, ...(code && { message: code }) });

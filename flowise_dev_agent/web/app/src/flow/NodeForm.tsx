@@ -36,13 +36,13 @@ export function NodeForm({ node, instance }: { node: CanvasNode; instance: strin
           files={editing.edits.values.find((one) => one.node_id === node.id && one.param === name)?.files ?? []}
           onSet={setFiles}
         >
-          <span className="field-name">{t(label)}</span>
+          <span className="field-name">{label}</span>
         </ParamFiles>
       );
     if (name in values && values[name] === undefined)
       return (
         <p key={name} className="field">
-          {t(label)}
+          {label}
           <small>
             {t("This list is too long to be shown here, or holds a secret. Say in words what should change.")}
           </small>

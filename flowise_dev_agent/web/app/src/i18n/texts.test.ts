@@ -1,20 +1,13 @@
 import { afterEach, expect, it } from "vitest";
 import english from "../../../../texts/en.json";
 import { speak } from ".";
-import { texts as german, words as germanWords } from "./de";
-import { texts as spanish, words as spanishWords } from "./es";
-import { texts as french, words as frenchWords } from "./fr";
+import { texts as german } from "./de";
+import { texts as spanish } from "./es";
+import { texts as french } from "./fr";
 import { findingText, textOf, worded, wordedList } from "./texts";
 
 afterEach(() => speak("en"));
 
-const sources = Object.values(
-  import.meta.glob<string>(["../**/*.{ts,tsx}", "!../**/*.test.*", "!../api/schema.d.ts"], {
-    query: "?raw",
-    import: "default",
-    eager: true,
-  }),
-).join("\n");
 const bare = (code: string) => code.replace(/_(one|many|other)$/, "");
 
 it("has every code of the service in every language", () => {
@@ -22,14 +15,6 @@ it("has every code of the service in every language", () => {
     expect([...new Set(Object.keys(file).map(bare))].toSorted()).toEqual(
       [...new Set(Object.keys(english).map(bare))].toSorted(),
     );
-});
-
-it("keys the translations of the page by no text of the catalogue that it does not use itself", () => {
-  const sentences = new Set(Object.values(english).map((text) => text.replace(/\{\{\w+\}\}/g, "{{}}")));
-  for (const file of [germanWords, frenchWords, spanishWords])
-    expect(
-      Object.keys(file).filter((key) => sentences.has(key.replace(/\{\{\w+\}\}/g, "{{}}")) && !sources.includes(key)),
-    ).toEqual([]);
 });
 
 it("says a text by its code, its count and texts inside of it, else in English", async () => {

@@ -2,7 +2,6 @@
 import i18next from "i18next";
 import type { components } from "../api/schema";
 import { language } from ".";
-import { said } from "./sentences";
 
 type TextCode = Pick<components["schemas"]["TextCode"], "code"> & Partial<components["schemas"]["TextCode"]>;
 type Finding = components["schemas"]["Finding"];
@@ -30,7 +29,7 @@ export function worded<Field extends string>(
 ): string {
   const english = document[field] ?? "";
   const code = document.texts?.[field];
-  return code ? textOf(code, english) : said(english);
+  return code ? textOf(code, english) : english;
 }
 
 /** A finding, with the name of its node as the person sees it. */
@@ -47,5 +46,5 @@ export const wordedList = <Field extends string>(
 ): string[] =>
   document[field].map((english, index) => {
     const code = document.texts?.[`${field}.${index}`];
-    return code ? textOf(code, english) : said(english);
+    return code ? textOf(code, english) : english;
   });

@@ -5,7 +5,7 @@ import { Link } from "wouter";
 import { api, dataOf } from "../api/client";
 import type { PlanView, SessionView } from "../api/types";
 import { language, t } from "../i18n";
-import { said } from "../i18n/sentences";
+import { worded } from "../i18n/texts";
 import { ErrorNote } from "../ui/ErrorNote";
 import { count, dollars, duration, moment } from "../ui/format";
 import { Markdown } from "../ui/Markdown";
@@ -127,7 +127,7 @@ export function FallbackNotice({ session }: { session: SessionView }) {
       <ul>
         {session.degraded.map((one) => (
           <li key={one.phase}>
-            {t(PHASES[one.phase] ?? one.phase)}: {said(one.fallback_reason)}
+            {t(PHASES[one.phase] ?? one.phase)}: {worded(one, "fallback_reason")}
           </li>
         ))}
       </ul>

@@ -4,6 +4,7 @@ import { Link, useLocation } from "wouter";
 import { cancelSession, deleteSession, retrySession } from "../api/sessions";
 import type { SessionView } from "../api/types";
 import { t } from "../i18n";
+import { worded } from "../i18n/texts";
 import { NameForm } from "../sessions/NameForm";
 import { ShareButton } from "../share/ShareButton";
 import { ConfirmButton } from "../ui/ConfirmButton";
@@ -95,7 +96,9 @@ export function SessionHeader({ session, onTry }: Props) {
         )}
       </div>
       <ErrorNote error={cancel.error ?? retry.error} />
-      {session.error && <ErrorNote error={{ message: session.error.detail, hint: session.error.hint }} />}
+      {session.error && (
+        <ErrorNote error={{ message: worded(session.error, "detail"), hint: worded(session.error, "hint") }} />
+      )}
     </header>
   );
 }

@@ -6,7 +6,7 @@ import { startSession } from "../api/sessions";
 import type { HealthView } from "../api/types";
 import { Sketch } from "../flow/FlowThumbnail";
 import { t } from "../i18n";
-import { said } from "../i18n/sentences";
+import { worded } from "../i18n/texts";
 import { ErrorNote } from "../ui/ErrorNote";
 import { ExpectedCost } from "../ui/ExpectedCost";
 import { FileDrop } from "../ui/files";
@@ -36,7 +36,7 @@ export function NewSession({ draft, keep, first, arrived }: Props) {
   // The key changes only with the request: pressing twice starts one session.
   const attempt = useRef({ body: "", key: "" });
   const service = useQuery(health());
-  const offer = useQuery(info()).data?.offer;
+  const about = useQuery(info()).data;
   const instances = Object.keys(service.data?.flowise ?? {});
   const set = (change: Partial<Draft>) => keep({ ...draft, ...change });
   const away = awayOf(service.data, draft.instance);
@@ -128,7 +128,7 @@ export function NewSession({ draft, keep, first, arrived }: Props) {
             </p>
           </div>
         )}
-        {offer && !begun && <small>{said(offer)}</small>}
+        {about?.offer && !begun && <small>{worded(about, "offer")}</small>}
         <ErrorNote error={start.error} />
         <ul className={first ? "plain examples" : "plain row"} aria-label={t("Examples")}>
           {EXAMPLES.slice(0, first ? EXAMPLES.length : SHORT_LIST).map((example) => (

@@ -107,7 +107,7 @@ function Placeholder({ text, data, drawn, instance }: PlaceholderProps) {
     >
       <p>
         <button type="button" className="points" {...pointer([node.id])}>
-          {node.label}: {field ? t(field.label) : place.param}
+          {node.label}: {field?.label ?? place.param}
         </button>{" "}
         {edit ? <span className="badge ok">{t("filled in")}</span> : <small>{String(place.new)}</small>}
       </p>

@@ -109,7 +109,7 @@ export function Field(props: FieldProps) {
     "aria-describedby": about || undefined,
     ...(lacks && { "data-lacking": true }),
   };
-  const help = hint && <small id={`${id}-hint`}>{t(hint)}</small>;
+  const help = hint && <small id={`${id}-hint`}>{hint}</small>;
 
   if (kind === "switch")
     return (
@@ -123,7 +123,7 @@ export function Field(props: FieldProps) {
           onChange={(event) => set(event.target.checked)}
         />
         <span>
-          <label htmlFor={id}>{t(label)}</label> {help}
+          <label htmlFor={id}>{label}</label> {help}
         </span>
       </div>
     );
@@ -131,7 +131,7 @@ export function Field(props: FieldProps) {
   const several = kind === "text" || kind === "list" || (schema["x-rows"] ?? 1) > 1 || first.length > LONG_LINE;
   return (
     <div className="field">
-      <label htmlFor={id}>{kind === "list" ? t("{{label}} (one a line)", { label: t(label) }) : t(label)}</label>
+      <label htmlFor={id}>{kind === "list" ? t("{{label}} (one a line)", { label }) : label}</label>
       {lacks && <Lacks id={`${id}-lacks`} />}
       {kind === "choice" ? (
         <select {...common} {...typed} defaultValue={first}>
@@ -185,7 +185,7 @@ function Group({ field, value, onChange, ...common }: FieldProps) {
   const path = `${common.path ?? ""}${field.name}.`;
   return (
     <fieldset className="parts">
-      <legend>{t(field.label)}</legend>
+      <legend>{field.label}</legend>
       <Fields
         {...common}
         path={path}
@@ -203,7 +203,7 @@ function Several({ field, value, onChange }: FieldProps) {
   const others = chosen.filter((one) => !field.choices.some((choice) => choice.value === one));
   return (
     <fieldset className="parts">
-      <legend>{t(field.label)}</legend>
+      <legend>{field.label}</legend>
       {[...field.choices, ...others.map((one) => ({ value: one, label: one }))].map(({ value: one, label }) => (
         <label key={one} className="check">
           <input
@@ -216,7 +216,7 @@ function Several({ field, value, onChange }: FieldProps) {
           <span>{label}</span>
         </label>
       ))}
-      {field.hint && <small>{t(field.hint)}</small>}
+      {field.hint && <small>{field.hint}</small>}
     </fieldset>
   );
 }
@@ -237,7 +237,6 @@ function Rows({ field, value, onChange, ...common }: FieldProps) {
   const { label, columns } = field;
   const all = useRef<HTMLFieldSetElement>(null);
   const rows = (Array.isArray(value) ? value : []) as Values[];
-  const list = t(label);
   const id = useId();
   const path = `${common.path ?? ""}${field.name}`;
   const lacks = rows.length === 0 && (common.needs?.includes(path) ?? false);
@@ -255,12 +254,12 @@ function Rows({ field, value, onChange, ...common }: FieldProps) {
   };
   return (
     <fieldset className="parts" ref={all}>
-      <legend>{list}</legend>
+      <legend>{label}</legend>
       {rows.map((row, index) => {
         const set = (next: Values) => onChange?.(rows.with(index, next));
         return (
           // biome-ignore lint/suspicious/noArrayIndexKey: rows have no identity of their own
-          <fieldset className="row-of-list" key={index} aria-label={`${list} ${index + 1}`}>
+          <fieldset className="row-of-list" key={index} aria-label={`${label} ${index + 1}`}>
             <div className="options">
               {common.row?.(field, row, set) ?? (
                 <Fields
@@ -310,7 +309,7 @@ function Rows({ field, value, onChange, ...common }: FieldProps) {
           {...(lacks && { "data-lacking": true, "aria-describedby": id })}
           onClick={() => change([...rows, blankOf(columns)], rows.length, "input, select, textarea")}
         >
-          {t("Add to {{list}}", { list: list.toLowerCase() })}
+          {t("Add to {{list}}", { list: label.toLowerCase() })}
         </button>
       </div>
     </fieldset>

@@ -1,17 +1,21 @@
-import { t } from "../../i18n";
+import { textOf as said } from "../../i18n/texts";
 
 /** The fields of a form, read from a JSON Schema as the service gives it. Keys with `x-` are explained at its routes. */
 
-interface Choice {
-  const: string;
+interface Named {
   title?: string;
+  description?: string;
+  /** Codes of the two, for other languages. */
+  "x-texts"?: { title?: string; description?: string };
+}
+
+interface Choice extends Named {
+  const: string;
 }
 
 /** What the page knows of a JSON Schema. */
-export interface Schema {
+export interface Schema extends Named {
   type?: string;
-  title?: string;
-  description?: string;
   default?: unknown;
   format?: string;
   enum?: string[];
@@ -86,11 +90,11 @@ function fieldOf(name: string, property: Schema, defs: Record<string, Schema>, r
   const several = types.length > 1;
   return {
     name,
-    label: property.title ?? name,
+    label: inLanguage(property, "title") || name,
     // Flowise writes links into its descriptions; here they are text.
-    hint: (property.description ?? "").replace(/<[^>]*>|`/g, ""),
+    hint: inLanguage(property, "description").replace(/<[^>]*>|`/g, ""),
     kind: nested ?? (items ? "list" : several ? "line" : kindOf(name, first, listed.length > 0)),
-    choices: several ? [] : listed.map((one) => ({ value: one.const, label: one.title ? t(one.title) : one.const })),
+    choices: several ? [] : listed.map((one) => ({ value: one.const, label: inLanguage(one, "title") || one.const })),
     required,
     numeric: several && types.some((one) => one.type === "integer" || one.type === "number"),
     columns,
@@ -105,6 +109,12 @@ function kindOf(name: string, schema: Schema, listed: boolean): FormField["kind"
   if (schema.format === "password") return "secret";
   const long = (schema.maxLength ?? 0) > LONG || (schema["x-rows"] ?? 1) > 1 || MULTILINE.has(schema.format ?? "");
   return long || (schema.maxLength === undefined && PROSE.test(name)) ? "text" : "line";
+}
+
+/** A text of the service in the person's language; one of Flowise as it is. */
+function inLanguage(named: Named, text: "title" | "description"): string {
+  const [code, english] = [named["x-texts"]?.[text], named[text] ?? ""];
+  return code ? said({ code }, english) : english;
 }
 
 const resolved = (schema: Schema, defs: Record<string, Schema>): Schema =>
