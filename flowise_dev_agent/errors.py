@@ -347,7 +347,7 @@ class ArtifactNotFoundError(AgentError):
     code = "artifact_not_found"
 
 
-class DesignNotFoundError(AgentError):
+class NoPlanError(AgentError):
     """A session has no plan that could be shown as a design."""
 
     code = "design_not_found"

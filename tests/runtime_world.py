@@ -43,9 +43,9 @@ from flowise_dev_agent.persistence import Database
 from flowise_dev_agent.schemas.event_data import CostData, DecisionData, TokenData
 from flowise_dev_agent.schemas.events import NodeEvent
 from flowise_dev_agent.schemas.interrupts import ClarificationData, ClarificationInterrupt, Interrupt
-from flowise_dev_agent.schemas.plan import PlanContract
+from flowise_dev_agent.schemas.plan import Plan
 from flowise_dev_agent.schemas.requests import ResumeSession, StartSession
-from flowise_dev_agent.schemas.session import PlanView, ResultView
+from flowise_dev_agent.schemas.session import ApprovedPlan, ResultView
 from flowise_dev_agent.schemas.verdict import Trial, Verdict
 from flowise_dev_agent.sessions import Agent
 from flowise_dev_agent.sessions.emission import count_call
@@ -56,7 +56,7 @@ from flowise_dev_agent.webhooks.service import WebhookConfig
 FAST = Timings(heartbeat=0.2, stalled=1.2, recovery=0.2, drain=1.0, poll=0.5, backoff=0.05, backoff_max=0.2)
 DEADLINE_SECS = 30.0
 
-PLAN = PlanContract(goal="g", operation="create", flow_name="f")
+PLAN = Plan(goal="g", operation="create", flow_name="f")
 RESULT = ResultView(summary="review", tests=[Trial(question="hi", passed=True)], verdict=Verdict(done=True))
 
 TABLES = """
@@ -295,7 +295,7 @@ def make_agent(world: World) -> Agent:
             RESULT.model_copy(update={"summary": interrupt.message}) if interrupt.message.startswith("review") else None
         ),
         approved_plan=lambda interrupt, answer: (
-            PlanView(text=interrupt.message + "." * answer.get("dots", 0), contract=PLAN)
+            ApprovedPlan(text=interrupt.message + "." * answer.get("dots", 0), contract=PLAN)
             if interrupt.message.startswith("plan")
             else None
         ),

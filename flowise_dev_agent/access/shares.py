@@ -15,9 +15,9 @@ from pydantic import TypeAdapter
 
 from flowise_dev_agent.caller import Caller, Door, current_caller
 from flowise_dev_agent.errors import (
-    DesignNotFoundError,
     FlowiseError,
     InvalidInputError,
+    NoPlanError,
     ShareEndedError,
     ShareNotSignableError,
     VersionNotFoundError,
@@ -233,7 +233,7 @@ class ShareService:
     async def _preview(self, row: SessionRow) -> Preview | None:
         try:
             return await self._previews.of(row.id)
-        except (DesignNotFoundError, InvalidInputError, FlowiseError):
+        except (NoPlanError, InvalidInputError, FlowiseError):
             return None  # there is no plan yet, its flow is not kept any more, or Flowise is away
 
 

@@ -15,7 +15,7 @@ from flowise_dev_agent.schemas.interrupts import (
     CredentialCheckInterrupt,
     MissingCredential,
 )
-from flowise_dev_agent.schemas.plan import PlanContract
+from flowise_dev_agent.schemas.plan import Plan
 from flowise_dev_agent.texts import sentences, text
 
 #: Credential type -> credentials of the instance.
@@ -55,9 +55,7 @@ def match_credentials(required: Sequence[str], available: Available, chosen: Map
     return CredentialState(chosen=choices, missing=missing)
 
 
-async def with_edits(
-    state: AgentState, context: AgentContext, ops: Sequence[PatchOp]
-) -> tuple[PlanContract, CredentialState]:
+async def with_edits(state: AgentState, context: AgentContext, ops: Sequence[PatchOp]) -> tuple[Plan, CredentialState]:
     """Plan with the person's ops, and the credentials that it then needs."""
     schemas = (await context.knowledge.nodes()).schemas
     plan = state.plan.current

@@ -25,7 +25,7 @@ from flowise_dev_agent.reasoning.contracts import (
     DeltaSink,
     Intent,
     PatchRequest,
-    PlanContract,
+    Plan,
     ReadyTool,
     Reasoned,
     SessionBudget,
@@ -70,7 +70,7 @@ class ToolScope:
     #: The text of the flow before the session.
     original: str | None = None
     #: Set only after the person's approval.
-    plan: PlanContract | None = None
+    plan: Plan | None = None
     limits: PatchScope | None = None
     #: The person decided to go on without a credential.
     without_credentials: bool = False
@@ -159,7 +159,7 @@ class TestSuite:
 class WrittenCode:
     """Code that the ops of an approved plan write into a flow, with samples for it."""
 
-    plan: PlanContract
+    plan: Plan
     flow_data: str
     ops: Sequence[PatchOp]
     samples: Sequence[FunctionSample] = ()
@@ -170,7 +170,7 @@ class EvaluateRequest:
     """All trials of one run of the suite, with full texts."""
 
     requirement: str
-    plan: PlanContract
+    plan: Plan
     results: tuple[Trial, ...]
     #: Trace of each trial.
     traces: tuple[Trace, ...]
@@ -214,7 +214,7 @@ class DomainCapability(ABC):
         """Find all problems that can be known before a write; `base_flow_data` is the flow before an update."""
 
     @abstractmethod
-    def generate_tests(self, plan: PlanContract, flow_data: str, *, trials: int) -> TestSuite:
+    def generate_tests(self, plan: Plan, flow_data: str, *, trials: int) -> TestSuite:
         """Test suite in the form in which the flow is started: the plan's tests, else one question that every flow must
         answer.
         """
@@ -258,7 +258,7 @@ class FlowDomain(DomainCapability):
         """Delete a conversation from the chat history of a flow. Raises FlowiseError."""
 
     @abstractmethod
-    async def review_plan(self, context: AgentContext, plan: PlanContract, base: GraphIR) -> list[Finding]:
+    async def review_plan(self, context: AgentContext, plan: Plan, base: GraphIR) -> list[Finding]:
         """Findings on the nodes and values of a plan for the flow `base`, including features that the server lacks."""
 
     async def document_stores(self, context: AgentContext) -> list[DocumentStoreView]:
@@ -266,7 +266,7 @@ class FlowDomain(DomainCapability):
         del context
         return []
 
-    async def measure_stores(self, context: AgentContext, plan: PlanContract) -> PlanContract:
+    async def measure_stores(self, context: AgentContext, plan: Plan) -> Plan:
         """Add to the plan the figures of its new document stores that are known before they are made."""
         del context
         return plan
@@ -329,11 +329,11 @@ class Domains:
             registry.register_domain(domain.domain_tools(scope))
         return registry
 
-    def besides(self, plan: PlanContract) -> list[DomainCapability]:
+    def besides(self, plan: Plan) -> list[DomainCapability]:
         """Installed domains, except the first, that a plan names; see `unknown`."""
         return [domain for domain in self.others if domain.name in plan.domain_targets]
 
-    def unknown(self, plan: PlanContract) -> list[Finding]:
+    def unknown(self, plan: Plan) -> list[Finding]:
         """Findings for domains that a plan names and that are not installed: their parts cannot be built or tested."""
         known = ", ".join(self._by_name)
         return [
@@ -348,7 +348,7 @@ class Domains:
             if name not in self._by_name
         ]
 
-    def tests(self, plan: PlanContract, flow_data: str, *, trials: int) -> TestSuite:
+    def tests(self, plan: Plan, flow_data: str, *, trials: int) -> TestSuite:
         """Test suite of the primary domain, marking the cases that cover other domains."""
         suite = self.primary.generate_tests(plan, flow_data, trials=trials)
         theirs = [domain.generate_tests(plan, flow_data, trials=trials) for domain in self.besides(plan)]

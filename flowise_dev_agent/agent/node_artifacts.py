@@ -20,10 +20,10 @@ from flowise_dev_agent.schemas.node_artifacts import (
     MilestonePayload,
     MilestoneState,
     NodeArtifact,
-    PlanPayload,
     RememberedFlow,
     RoutingState,
     StoredPlan,
+    StoredPlanPayload,
 )
 
 #: State parts that a plan's artifact depends on.
@@ -128,7 +128,7 @@ def _plan(node: str, before: AgentState, after: AgentState, session_id: str) -> 
     counts = result.counts.model_dump()
     findings = after.plan.current.findings if node == "plan_v2" else []
     yield NodeArtifact(
-        PlanPayload(
+        StoredPlanPayload(
             mode="llm_guided" if asked and not degraded else "deterministic",
             store_mode=mode,
             action_results=[f"{name}: {count}" for name, count in counts.items() if count],

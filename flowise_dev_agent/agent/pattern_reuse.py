@@ -14,7 +14,7 @@ from flowise_dev_agent.agent.state import AgentState, PatternState
 from flowise_dev_agent.errors import DatabaseUnavailableError, PatchError
 from flowise_dev_agent.knowledge.pattern_library import MOST_MATCHES, Match, trimmed
 from flowise_dev_agent.patch import AddNode, GraphIR, Schemas, compile_ops, errors, summarize
-from flowise_dev_agent.reasoning.contracts import Pattern, PlanContract
+from flowise_dev_agent.reasoning.contracts import Pattern, Plan
 from flowise_dev_agent.sanitize import shortened
 from flowise_dev_agent.schemas.event_data import ArtifactData, Candidate, DecisionData
 from flowise_dev_agent.schemas.node_artifacts import RememberedFlow
@@ -100,7 +100,7 @@ async def compile_pattern(match: Match | None, context: AgentContext) -> GraphIR
         return None
 
 
-def started_from(match: Match, plan: PlanContract) -> PlanContract:
+def started_from(match: Match, plan: Plan) -> Plan:
     """Mark as existing the plan's nodes that the pattern has with the same id and type."""
     types = {op.node_id: op.node_name for op in match.ops if isinstance(op, AddNode)}
     nodes = [
@@ -113,12 +113,12 @@ def started_from(match: Match, plan: PlanContract) -> PlanContract:
 async def apply_pattern(
     state: AgentState,
     match: Match | None,
-    plan: PlanContract,
+    plan: Plan,
     context: AgentContext,
     emit: Emitter,
     *,
     by_form: bool,
-) -> tuple[PlanContract, PatternState | None]:
+) -> tuple[Plan, PatternState | None]:
     """Start from the pattern: the plan, and the pattern state with only the nodes that the plan takes over.
 
     A form says every value, so that nodes and connections alone are taken over. The plan's first step says
@@ -195,7 +195,7 @@ def _is_fresh(state: AgentState) -> bool:
     return state.intent.operation == "create" and state.iteration == 0 and state.write.chatflow_id is None
 
 
-def _as_new(plan: PlanContract, schemas: Schemas) -> PlanContract:
+def _as_new(plan: Plan, schemas: Schemas) -> Plan:
     """Plan without existing nodes: a new flow without a pattern has none yet."""
     if not (existing := {node.node_id for node in plan.nodes if node.existing}):
         return plan
@@ -203,10 +203,10 @@ def _as_new(plan: PlanContract, schemas: Schemas) -> PlanContract:
     return added.model_copy(update={"nodes": [node.model_copy(update={"existing": False}) for node in plan.nodes]})
 
 
-def _with_first_step(plan: PlanContract, step: str) -> PlanContract:
+def _with_first_step(plan: Plan, step: str) -> Plan:
     return plan.model_copy(update={"steps": [step, *plan.steps]})
 
 
-def _labels(plan: PlanContract, ids: Set[str], schemas: Schemas) -> str:
+def _labels(plan: Plan, ids: Set[str], schemas: Schemas) -> str:
     names = [node.node_name for node in plan.nodes if node.node_id in ids]
     return ", ".join(schemas[name].label if name in schemas else name for name in names)

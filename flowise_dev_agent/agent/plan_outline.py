@@ -8,14 +8,14 @@ from flowise_dev_agent.agent.state import AgentState
 from flowise_dev_agent.sanitize import shortened
 from flowise_dev_agent.schemas.node_artifacts import (
     OperationCounts,
-    PlanStage,
-    PlanTask,
     StoredPlan,
+    StoredStage,
+    StoredTask,
     StoreMode,
     TaskStatus,
 )
 
-T = TypeVar("T", PlanStage, PlanTask)
+T = TypeVar("T", StoredStage, StoredTask)
 _TITLE_CHARS: Final = 200
 
 
@@ -43,15 +43,17 @@ def outline(state: AgentState, plan_id: str) -> StoredPlan | None:
         if trial.test and shown.get(trial.test) != "failed":
             shown[trial.test] = "passed" if trial.passed else "failed"
     nodes = [
-        PlanTask(task_id=node.node_id, task_key=node.node_name, title=_title(node.purpose), status=status)
+        StoredTask(task_id=node.node_id, task_key=node.node_name, title=_title(node.purpose), status=status)
         for node in plan.nodes
     ]
     values = [
-        PlanTask(task_id=f"{one.node_id}.{one.param}", task_key=one.param, title=_title(str(one.value)), status=status)
+        StoredTask(
+            task_id=f"{one.node_id}.{one.param}", task_key=one.param, title=_title(str(one.value)), status=status
+        )
         for one in plan.values
     ]
     tests = [
-        PlanTask(
+        StoredTask(
             task_id=test.id,
             task_key=_title(test.turns[0]),
             title=_title(test.turns[0]),
@@ -63,11 +65,11 @@ def outline(state: AgentState, plan_id: str) -> StoredPlan | None:
     return StoredPlan(
         plan_id=plan_id,
         title=plan.flow_name,
-        stages=[PlanStage(stage_id=name, stage_key=name, tasks=_once(tasks)) for name, tasks in stages.items()],
+        stages=[StoredStage(stage_id=name, stage_key=name, tasks=_once(tasks)) for name, tasks in stages.items()],
     )
 
 
-def change_of(before: StoredPlan | None, after: StoredPlan) -> tuple[StoreMode, list[PlanStage]]:
+def change_of(before: StoredPlan | None, after: StoredPlan) -> tuple[StoreMode, list[StoredStage]]:
     """Mode and patch that turn one plan into the other."""
     if before is None:
         return "replace", after.stages
@@ -79,7 +81,7 @@ def change_of(before: StoredPlan | None, after: StoredPlan) -> tuple[StoreMode, 
     return "replace", after.stages
 
 
-def store(plan: StoredPlan, stages: Sequence[PlanStage], mode: StoreMode) -> StoreResult:
+def store(plan: StoredPlan, stages: Sequence[StoredStage], mode: StoreMode) -> StoreResult:
     """Apply a patch to a plan. `append` adds items, `replace` takes the patch as the plan, `update` changes items found
     by id, else by key. An ambiguous key is an error, and nothing is stored.
     """
@@ -92,7 +94,7 @@ def store(plan: StoredPlan, stages: Sequence[PlanStage], mode: StoreMode) -> Sto
             return _updated(plan, stages)
 
 
-def _replaced(plan: StoredPlan, stages: Sequence[PlanStage]) -> StoreResult:
+def _replaced(plan: StoredPlan, stages: Sequence[StoredStage]) -> StoreResult:
     known = {*dict(_tasks(plan)), *((stage.stage_id, "") for stage in plan.stages)}
     now = [
         place
@@ -107,14 +109,14 @@ def _replaced(plan: StoredPlan, stages: Sequence[PlanStage]) -> StoreResult:
     )
 
 
-def _appended(plan: StoredPlan, stages: Sequence[PlanStage]) -> StoreResult:
+def _appended(plan: StoredPlan, stages: Sequence[StoredStage]) -> StoreResult:
     result = StoreResult(plan)
     kept = {stage.stage_id: stage for stage in plan.stages}
     created = 0
     for stage in stages:
         there = kept.get(stage.stage_id)
         if there is None:
-            kept[stage.stage_id] = there = PlanStage(stage_id=stage.stage_id, stage_key=stage.stage_key)
+            kept[stage.stage_id] = there = StoredStage(stage_id=stage.stage_id, stage_key=stage.stage_key)
             created += 1
             result.touched.append(stage.stage_id)
         tasks = {task.task_id: task for task in there.tasks}
@@ -132,18 +134,18 @@ def _appended(plan: StoredPlan, stages: Sequence[PlanStage]) -> StoreResult:
     return result
 
 
-def _updated(plan: StoredPlan, stages: Sequence[PlanStage]) -> StoreResult:
+def _updated(plan: StoredPlan, stages: Sequence[StoredStage]) -> StoreResult:
     result = StoreResult(plan)
     kept = {stage.stage_id: stage for stage in plan.stages}
     updated = missing = 0
     for stage in stages:
-        found = _found(list(kept.values()), stage.stage_id, stage.stage_key, PlanStage, result)
+        found = _found(list(kept.values()), stage.stage_id, stage.stage_key, StoredStage, result)
         if found is None:
             missing += 1
             continue
         tasks = {task.task_id: task for task in found.tasks}
         for task in stage.tasks:
-            there = _found(list(tasks.values()), task.task_id, task.task_key, PlanTask, result)
+            there = _found(list(tasks.values()), task.task_id, task.task_key, StoredTask, result)
             if there is None:
                 missing += 1
                 continue
@@ -160,7 +162,7 @@ def _updated(plan: StoredPlan, stages: Sequence[PlanStage]) -> StoreResult:
 
 def _found(items: Sequence[T], id_: str, key: str, kind: type[T], result: StoreResult) -> T | None:
     """Item with the id, else the item with the key; a missing or ambiguous item adds an error or a warning."""
-    name = "stage" if kind is PlanStage else "task"
+    name = "stage" if kind is StoredStage else "task"
     for item in items:
         if id_ and _id(item) == id_:
             return item
@@ -174,19 +176,19 @@ def _found(items: Sequence[T], id_: str, key: str, kind: type[T], result: StoreR
     return None
 
 
-def _id(item: PlanStage | PlanTask) -> str:
-    return item.stage_id if isinstance(item, PlanStage) else item.task_id
+def _id(item: StoredStage | StoredTask) -> str:
+    return item.stage_id if isinstance(item, StoredStage) else item.task_id
 
 
-def _key(item: PlanStage | PlanTask) -> str:
-    return item.stage_key if isinstance(item, PlanStage) else item.task_key
+def _key(item: StoredStage | StoredTask) -> str:
+    return item.stage_key if isinstance(item, StoredStage) else item.task_key
 
 
-def _tasks(plan: StoredPlan) -> Iterator[tuple[tuple[str, str], PlanTask]]:
+def _tasks(plan: StoredPlan) -> Iterator[tuple[tuple[str, str], StoredTask]]:
     return (((stage.stage_id, task.task_id), task) for stage in plan.stages for task in stage.tasks)
 
 
-def _only(plan: StoredPlan, places: set[tuple[str, str]]) -> list[PlanStage]:
+def _only(plan: StoredPlan, places: set[tuple[str, str]]) -> list[StoredStage]:
     shown = [
         stage.model_copy(update={"tasks": [task for task in stage.tasks if (stage.stage_id, task.task_id) in places]})
         for stage in plan.stages
@@ -194,7 +196,7 @@ def _only(plan: StoredPlan, places: set[tuple[str, str]]) -> list[PlanStage]:
     return [stage for stage in shown if stage.tasks]
 
 
-def _once(tasks: Sequence[PlanTask]) -> list[PlanTask]:
+def _once(tasks: Sequence[StoredTask]) -> list[StoredTask]:
     return list({task.task_id: task for task in tasks}.values())
 
 

@@ -13,7 +13,7 @@ from flowise_dev_agent.agent.state import (
 from flowise_dev_agent.agent.toolbox import SessionToolbox
 from flowise_dev_agent.patch import Finding
 from flowise_dev_agent.patch.views.flow_view import FlowView
-from flowise_dev_agent.planning.context import PlanLookups
+from flowise_dev_agent.planning.context import ServerLookups
 from flowise_dev_agent.planning.passes.attached import passages_of
 from flowise_dev_agent.planning.passes.mappings import with_sources
 from flowise_dev_agent.planning.pipeline import Review
@@ -59,7 +59,7 @@ async def plan_request(
     *,
     pattern: Pattern | None,
     notes: tuple[str, ...],
-    lookups: PlanLookups,
+    lookups: ServerLookups,
     tools: SessionToolbox,
     on_delta: DeltaSink,
 ) -> PlanRequest:

@@ -9,9 +9,9 @@ from flowise_dev_agent.patch import PatchOp, SetParam
 from flowise_dev_agent.redaction import redacted
 from flowise_dev_agent.schemas.base import JsonMapping
 from flowise_dev_agent.schemas.interrupts import Interrupt, PlanApprovalInterrupt, ResultReviewInterrupt
-from flowise_dev_agent.schemas.plan import PlanContract
-from flowise_dev_agent.schemas.plan_text import NamedNode, PlanDetails, ShownValue, plan_markdown
-from flowise_dev_agent.schemas.session import PlanView, ResultView
+from flowise_dev_agent.schemas.plan import Plan
+from flowise_dev_agent.schemas.plan_text import NamedNode, ShownPlan, ShownValue, plan_markdown
+from flowise_dev_agent.schemas.session import ApprovedPlan, ResultView
 
 _MAX_CHANGE_CHARS = 8_000
 _MAX_PLAN_CHARS = 16_000
@@ -90,7 +90,7 @@ def result_of(interrupt: Interrupt) -> ResultView | None:
     )
 
 
-def approved_plan(interrupt: Interrupt, answer: JsonMapping) -> PlanView | None:
+def approved_plan(interrupt: Interrupt, answer: JsonMapping) -> ApprovedPlan | None:
     """Text, contract and approach of the plan that a checked `answer` approves; None if it does not approve.
 
     Secrets that the person typed into a request are masked.
@@ -104,10 +104,10 @@ def approved_plan(interrupt: Interrupt, answer: JsonMapping) -> PlanView | None:
     if ops := ops_of(answer):
         contract = with_ops(contract, ops, (), {}).model_copy(update={"capability": contract.capability})
         details = details and _edited(details, contract, ops)
-    shown = PlanContract(**redacted(contract.model_dump()))
-    details = details and PlanDetails(**redacted(details.model_dump()))
+    shown = Plan(**redacted(contract.model_dump()))
+    details = details and ShownPlan(**redacted(details.model_dump()))
     approach = answer.get("approach")
-    return PlanView(
+    return ApprovedPlan(
         text=plan_markdown(shown, details, interrupt.data.language)[:_MAX_PLAN_CHARS],
         contract=shown,
         approach=str(approach) if approach is not None else None,
@@ -115,7 +115,7 @@ def approved_plan(interrupt: Interrupt, answer: JsonMapping) -> PlanView | None:
     )
 
 
-def _edited(details: PlanDetails, plan: PlanContract, ops: Sequence[PatchOp]) -> PlanDetails:
+def _edited(details: ShownPlan, plan: Plan, ops: Sequence[PatchOp]) -> ShownPlan:
     """Plan details with the person's manual changes."""
     titles = {value.node_id: value.node for value in details.values}
     old = {(value.node_id, value.param): value.old for value in details.values}

@@ -23,7 +23,7 @@ from flowise_dev_agent.schemas.base import Contract, JsonObject, Kept, KeptText,
 from flowise_dev_agent.schemas.change import Conflict, Difference
 from flowise_dev_agent.schemas.designs import ChosenStarter, DesignForm, stored_form
 from flowise_dev_agent.schemas.interrupts import MissingCredential, TargetCandidate, TargetFlow, WriteMode
-from flowise_dev_agent.schemas.plan import Capability, FunctionSample, Intent, Operation, PlanContract
+from flowise_dev_agent.schemas.plan import Capability, FunctionSample, Intent, Operation, Plan
 from flowise_dev_agent.schemas.usage import BudgetCeilings, DegradedPhase, Usage
 from flowise_dev_agent.schemas.verdict import TestedIteration, Trial, Verdict
 from flowise_dev_agent.settings import Phase
@@ -120,7 +120,7 @@ class TargetState(StatePart):
 class PlanState(StatePart):
     """Plan and the person's feedback on it."""
 
-    contract: PlanContract | None = None
+    contract: Plan | None = None
     #: The person approved a plan, and no later one went beyond it.
     approved: bool = False
     #: Capability that the last approval covers.
@@ -139,7 +139,7 @@ class PlanState(StatePart):
     notes: list[KeptText] = Field(default_factory=list[TextCode])
 
     @property
-    def current(self) -> PlanContract:
+    def current(self) -> Plan:
         """Plan contract, for nodes after `plan_v2`. Raises LookupError before."""
         if self.contract is None:
             raise LookupError("There is no plan yet.")

@@ -57,7 +57,7 @@ _STATUS: dict[type[errors.AgentError], int] = {
     errors.DeliveryNotFoundError: 404,
     errors.AttachmentNotFoundError: 404,
     errors.ArtifactNotFoundError: 404,
-    errors.DesignNotFoundError: 404,
+    errors.NoPlanError: 404,
     errors.NotAFlowError: 400,
     errors.FlowTestNotFoundError: 404,
     errors.TraceNotFoundError: 404,

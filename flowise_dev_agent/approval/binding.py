@@ -48,7 +48,7 @@ from flowise_dev_agent.schemas.plan import (
     CredentialBinding,
     NodeCapability,
     Part,
-    PlanContract,
+    Plan,
     PlannedNode,
     PlannedValue,
     ToolBinding,
@@ -59,7 +59,7 @@ _TOOLS: Final = frozenset({"Tools", "Tools (MCP)"})
 _SHOWN: Final = 80
 
 
-def capability_of(plan: PlanContract, said: Iterable[str], schemas: Schemas) -> Capability:
+def capability_of(plan: Plan, said: Iterable[str], schemas: Schemas) -> Capability:
     """Capability that the approval of `plan` grants. Hosts in `said` (the user's own messages) are allowed too."""
     nodes: dict[str, NodeCapability] = {}
     for node in plan.nodes:
@@ -107,7 +107,7 @@ def capability_of(plan: PlanContract, said: Iterable[str], schemas: Schemas) -> 
     )
 
 
-def _filled(plan: PlanContract, planned: Mapping[str, NodeSchema | None]) -> list[str]:
+def _filled(plan: Plan, planned: Mapping[str, NodeSchema | None]) -> list[str]:
     """Ids of the plan's vector stores that receive new or changed documents."""
     changed = {node.node_id for node in plan.nodes if not node.existing} | {value.node_id for value in plan.values}
     loads = any(one and one.category == "Document Loaders" for id_, one in planned.items() if id_ in changed)
@@ -128,7 +128,7 @@ def with_agreed(capability: Capability, agreed: Capability | None) -> Capability
     return capability.model_copy(update={"nodes": nodes, "hosts": sorted({*capability.hosts, *agreed.hosts})})
 
 
-def amended(plan: PlanContract, answer: AmendAnswer, more_credentials: Iterable[str], schemas: Schemas) -> PlanContract:
+def amended(plan: Plan, answer: AmendAnswer, more_credentials: Iterable[str], schemas: Schemas) -> Plan:
     """Apply an amendment of the op writer to the plan: add what it lacks, drop the new nodes that it gives up. The
     capability is not updated.
     """
@@ -148,7 +148,7 @@ def amended(plan: PlanContract, answer: AmendAnswer, more_credentials: Iterable[
     )
 
 
-def _without_nodes(plan: PlanContract, dropped: Collection[str], reason: str, schemas: Schemas) -> PlanContract:
+def _without_nodes(plan: Plan, dropped: Collection[str], reason: str, schemas: Schemas) -> Plan:
     """Remove nodes from the plan, with the values, credentials and parts that only they needed."""
     nodes = [node for node in plan.nodes if node.node_id not in dropped]
     values = [value for value in plan.values if value.node_id not in dropped]
@@ -232,7 +232,7 @@ def _covers(agreed: NodeCapability | None, wanted: NodeCapability) -> bool:
 
 
 def outside_plan(
-    ops: Sequence[PatchOp], plan: PlanContract, capability: Capability, schemas: Schemas, base: GraphIR
+    ops: Sequence[PatchOp], plan: Plan, capability: Capability, schemas: Schemas, base: GraphIR
 ) -> list[Finding]:
     """Findings for ops that the approved plan does not cover."""
     return [
@@ -250,7 +250,7 @@ def outside_plan(
     ]
 
 
-def not_met(plan: PlanContract, before: GraphIR, after: GraphIR) -> list[Finding]:
+def not_met(plan: Plan, before: GraphIR, after: GraphIR) -> list[Finding]:
     """Findings for promises of the approved plan that the compiled flow does not keep."""
     nodes, existed = {node.id: node for node in after.nodes}, {node.id: node for node in before.nodes}
     problems: list[tuple[str, str, str]] = [
@@ -286,7 +286,7 @@ def _touched(op: PatchOp) -> tuple[str, ...]:
     return (op.source_node_id, op.target_node_id) if isinstance(op, Connect | Disconnect) else (op.node_id,)
 
 
-def _beyond(op: PatchOp, plan: PlanContract, capability: Capability, schemas: Schemas, base: GraphIR) -> Iterator[str]:
+def _beyond(op: PatchOp, plan: Plan, capability: Capability, schemas: Schemas, base: GraphIR) -> Iterator[str]:
     ids = _touched(op)
     if isinstance(op, ReplaceNode):
         # REMOVAL_NOT_PLANNED covers the removed node; the new node must be of a planned type.
@@ -323,9 +323,7 @@ def _beyond(op: PatchOp, plan: PlanContract, capability: Capability, schemas: Sc
     yield from _reaching_out(ids[0], values, schema, plan, capability)
 
 
-def _not_named(
-    node_id: str, values: Mapping[str, JsonValue], plan: PlanContract, capability: Capability
-) -> Iterator[str]:
+def _not_named(node_id: str, values: Mapping[str, JsonValue], plan: Plan, capability: Capability) -> Iterator[str]:
     """Problems with fields of an existing node that the plan does not name."""
     node = capability.nodes.get(node_id)
     if node is None or node.action != "change" or node.params == "all":
@@ -337,7 +335,7 @@ def _not_named(
             yield f"`{path}` of '{node_id}' is not among the fields that it changes ({fields})"
 
 
-def _named(plan: PlanContract, node_id: str) -> set[str]:
+def _named(plan: Plan, node_id: str) -> set[str]:
     return {value.param for value in plan.values if value.node_id == node_id}
 
 
@@ -346,7 +344,7 @@ def _is_named(path: str, named: Iterable[str]) -> bool:
     return any(path == one or path.startswith((f"{one}.", f"{one}[")) for one in named)
 
 
-def _runs_code(plan: PlanContract, node: NodeCapability, node_id: str, schema: NodeSchema) -> bool:
+def _runs_code(plan: Plan, node: NodeCapability, node_id: str, schema: NodeSchema) -> bool:
     """True for a new node of a type that runs code, or an existing node whose code field the plan names."""
     if node.action != "change":
         return holds_code(schema)
@@ -357,7 +355,7 @@ def _reaching_out(
     node_id: str,
     values: Mapping[str, JsonValue],
     schema: NodeSchema | None,
-    plan: PlanContract,
+    plan: Plan,
     capability: Capability,
 ) -> Iterator[str]:
     """Problems with hosts, code, tools and flows in node values that the plan does not allow."""
@@ -382,7 +380,7 @@ def _reaching_out(
                 yield f"`{path}` starts the flow {flow}"
 
 
-def _schema_of(node_id: str, plan: PlanContract, schemas: Schemas, base: GraphIR) -> NodeSchema | None:
+def _schema_of(node_id: str, plan: Plan, schemas: Schemas, base: GraphIR) -> NodeSchema | None:
     planned = next((node.node_name for node in plan.nodes if node.node_id == node_id), None)
     stored = next((node.name for node in base.nodes if node.id == node_id), "")
     return schemas.get(planned or stored)

@@ -25,8 +25,8 @@ from flowise_dev_agent.patch import (
 )
 from flowise_dev_agent.planning.passes.feasibility import overlap, unfed
 from flowise_dev_agent.planning.preview import planned_flow
-from flowise_dev_agent.schemas.answers import PlanEdits
-from flowise_dev_agent.schemas.plan import AmendAnswer, PlanContract, PlannedNode, PlannedValue
+from flowise_dev_agent.schemas.answers import ManualEdits
+from flowise_dev_agent.schemas.plan import AmendAnswer, Plan, PlannedNode, PlannedValue
 
 #: Finding codes of credentials, which are asked for before the write.
 _LATER = frozenset({"CREDENTIAL_UNBOUND", "NESTED_CREDENTIAL_UNBOUND"})
@@ -35,7 +35,7 @@ _LATER = frozenset({"CREDENTIAL_UNBOUND", "NESTED_CREDENTIAL_UNBOUND"})
 def ops_of(answer: Mapping[str, Any]) -> list[PatchOp]:
     """Convert the manual edits in a checked answer to ops."""
     if edits := answer.get("edits"):
-        given = PlanEdits.model_validate(edits)
+        given = ManualEdits.model_validate(edits)
         return [
             *(SetParam(node_id=one.node_id, param_name=one.param, value=one.value) for one in given.values),
             *(RemoveNode(node_id=node_id) for node_id in given.removals),
@@ -44,7 +44,7 @@ def ops_of(answer: Mapping[str, Any]) -> list[PatchOp]:
     return ops_from_list(ops) if ops else []
 
 
-def with_ops(plan: PlanContract, ops: Sequence[PatchOp], said: Iterable[str], schemas: Schemas) -> PlanContract:
+def with_ops(plan: Plan, ops: Sequence[PatchOp], said: Iterable[str], schemas: Schemas) -> Plan:
     """Merge manual ops into the plan, so that the flow is checked against them. `said` are the person's messages."""
     set_ = [op for op in ops if isinstance(op, SetParam)]
     fields = [(op.node_id, op.param_name) for op in ops if isinstance(op, SetParam | UnsetParam)]
@@ -80,9 +80,7 @@ def with_ops(plan: PlanContract, ops: Sequence[PatchOp], said: Iterable[str], sc
     return wider.model_copy(update={"capability": with_agreed(made, plan.capability)})
 
 
-def edit_findings(
-    plan: PlanContract | None, answer: Mapping[str, Any], base: GraphIR, schemas: Schemas
-) -> list[Finding]:
+def edit_findings(plan: Plan | None, answer: Mapping[str, Any], base: GraphIR, schemas: Schemas) -> list[Finding]:
     """Findings on the manual edits in a checked answer. `base` is the flow that the plan or the ops apply to."""
     ops = ops_of(answer)
     if answer.get("edits"):
@@ -90,7 +88,7 @@ def edit_findings(
     return _wrong_ops(ops, base, plan.flow_kind if plan else base.kind, schemas)
 
 
-def _wrong_edits(plan: PlanContract, ops: Sequence[PatchOp], base: GraphIR, schemas: Schemas) -> list[Finding]:
+def _wrong_edits(plan: Plan, ops: Sequence[PatchOp], base: GraphIR, schemas: Schemas) -> list[Finding]:
     """Findings on edits of a plan for the flow `base`: unknown fields and nodes, values that do not fit, inputs left
     without a connection.
     """

@@ -27,7 +27,7 @@ from flowise_dev_agent.planning.passes.attached import with_content
 from flowise_dev_agent.planning.passes.document_stores import plan_with_ids, stand_ins, with_ids
 from flowise_dev_agent.planning.values import with_planned_values
 from flowise_dev_agent.schemas.base import Contract
-from flowise_dev_agent.schemas.plan import PlanContract
+from flowise_dev_agent.schemas.plan import Plan
 
 #: Maximum characters of a value that may be left out; a longer one may be a requirement.
 _SHORT: Final = 40
@@ -66,7 +66,7 @@ class Compiled:
 
 def completed(
     ops: Sequence[PatchOp],
-    plan: PlanContract,
+    plan: Plan,
     base: GraphIR,
     schemas: Schemas,
     *,
@@ -83,7 +83,7 @@ def completed(
 
 async def compiled(
     ops: Sequence[PatchOp],
-    plan: PlanContract,
+    plan: Plan,
     base: GraphIR,
     schemas: Schemas,
     *,
@@ -117,9 +117,7 @@ async def compiled(
     return Compiled(result, kept, not_met(plan_with_ids(plan, ids), base, result.graph), left_out)
 
 
-def _superfluous(
-    found: Sequence[Finding], ops: Sequence[PatchOp], plan: PlanContract, schemas: Schemas
-) -> list[Finding]:
+def _superfluous(found: Sequence[Finding], ops: Sequence[PatchOp], plan: Plan, schemas: Schemas) -> list[Finding]:
     """Warnings for unknown fields that can be left out; empty if any finding needs an answer.
 
     A finding needs an answer if the plan names the field, it resembles a known field, or its value is long.
@@ -224,7 +222,7 @@ def _out_of_scope(ops: Sequence[PatchOp], scope: PatchScope) -> list[Finding]:
     return problems
 
 
-def _unplanned_removals(ops: Sequence[PatchOp], plan: PlanContract, base: GraphIR) -> list[Finding]:
+def _unplanned_removals(ops: Sequence[PatchOp], plan: Plan, base: GraphIR) -> list[Finding]:
     """Findings for removals of existing nodes that the approved plan does not contain."""
     existing = {node.id for node in base.nodes}
     return [

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from flowise_dev_agent.schemas.attachments import AttachmentList, AttachmentView
     from flowise_dev_agent.schemas.base import JsonObject
     from flowise_dev_agent.schemas.change import SessionChange
-    from flowise_dev_agent.schemas.designs import DesignView
+    from flowise_dev_agent.schemas.designs import SessionPlan
     from flowise_dev_agent.schemas.flows import Preview
     from flowise_dev_agent.schemas.turns import TurnList
     from flowise_dev_agent.schemas.usage import ExpectedCost
@@ -120,11 +120,11 @@ class SessionCalls(Http):
 
         return await self._get(Preview, f"/sessions/{session_id}/preview")
 
-    async def design(self, session_id: UUID) -> "DesignView":
+    async def design(self, session_id: UUID) -> "SessionPlan":
         """Read the design of the flow that a session builds, part by part."""
-        from flowise_dev_agent.schemas.designs import DesignView
+        from flowise_dev_agent.schemas.designs import SessionPlan
 
-        return await self._get(DesignView, f"/sessions/{session_id}/design")
+        return await self._get(SessionPlan, f"/sessions/{session_id}/design")
 
     async def design_schema(self) -> "JsonObject":
         """Read the JSON Schema of `design` in `StartSession`."""

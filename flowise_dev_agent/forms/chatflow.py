@@ -14,7 +14,7 @@ from flowise_dev_agent.knowledge.credential_requirements import required_types
 from flowise_dev_agent.patch import NodeSchema
 from flowise_dev_agent.schemas.designs import PROMPT_FIELDS, DesignForm
 from flowise_dev_agent.schemas.form_parts import FormSource
-from flowise_dev_agent.schemas.plan import PlanContract, PlannedValue
+from flowise_dev_agent.schemas.plan import Plan, PlannedValue
 
 #: Kind of source -> node type of its loader.
 LOADERS: Final[Mapping[str, str]] = {
@@ -42,9 +42,7 @@ _DEFAULTS: Final = {
 _MOST_VALUES: Final = 100
 
 
-def chatflow_plan(
-    form: DesignForm, offer: Offer, *, ready: Mapping[str, NodeSchema], taken: Mapping[str, str]
-) -> PlanContract:
+def chatflow_plan(form: DesignForm, offer: Offer, *, ready: Mapping[str, NodeSchema], taken: Mapping[str, str]) -> Plan:
     """Build the plan of a form of the kind `chat` or `task`.
 
     `ready` are tools (id -> type) that are added to the plan later, `taken` the nodes (id -> name) of an accepted flow
@@ -64,7 +62,7 @@ def chatflow_plan(
     _check_wired({**nodes, **ready})
     values = _values(form, nodes, model)
     check_filled((nodes[id_], own) for id_, own in values.items())
-    plan = PlanContract(
+    plan = Plan(
         goal=short(form.as_text()),
         operation="create",
         flow_name=form.name,

@@ -31,7 +31,7 @@ from flowise_dev_agent.patch.model.placeholders import stands_in
 from flowise_dev_agent.schemas.designs import PROMPT_FIELDS, DesignForm, stored_form
 from flowise_dev_agent.schemas.form_parts import WEEKDAYS
 from flowise_dev_agent.schemas.form_steps import APPROVED, MESSAGE, REJECTED, FormStep, Paths
-from flowise_dev_agent.schemas.plan import DesignConnection, PlanContract, PlannedNode
+from flowise_dev_agent.schemas.plan import NamedConnection, Plan, PlannedNode
 
 _LOADERS: Final = {
     "pdfFile": "pdf",
@@ -58,7 +58,7 @@ _VARIABLE: Final = re.compile(r"\{\{ ([^{}]+) \}\}")
 _MODEL_FIELDS: Final = ("modelName", "model")
 
 
-def form_of(plan: PlanContract, requirement: str) -> DesignForm | None:
+def form_of(plan: Plan, requirement: str) -> DesignForm | None:
     """Convert the plan of a new flow to the form that would make it; None if a form cannot express it.
 
     A declined plan becomes a form with the requirement as its prompt.
@@ -117,7 +117,7 @@ class _UnsayableError(Exception):
     """Raised if a form cannot express a part of the plan."""
 
 
-def _form_of_steps(plan: PlanContract) -> dict[str, Any] | None:
+def _form_of_steps(plan: Plan) -> dict[str, Any] | None:
     """Fields of the form that would make this flow of steps, not validated; None if a form cannot express it."""
     try:
         return _Reader(plan).form()
@@ -128,7 +128,7 @@ def _form_of_steps(plan: PlanContract) -> dict[str, Any] | None:
 class _Reader:
     """Reads a plan node by node, in the order in which a form makes them."""
 
-    def __init__(self, plan: PlanContract) -> None:
+    def __init__(self, plan: Plan) -> None:
         self._plan, self._nodes = plan, {one.node_id: one for one in plan.nodes}
         self._values: dict[str, dict[str, Any]] = {one.node_id: {} for one in plan.nodes}
         for one in plan.values:
@@ -241,7 +241,7 @@ class _Reader:
         self._steps.append(step)
         self._ends.append(id_)
 
-    def _place(self, link: DesignConnection, step: dict[str, Any]) -> int:
+    def _place(self, link: NamedConnection, step: dict[str, Any]) -> int:
         """Set the branch of a step; returns the index of the step with its latest answer."""
         behind = self._ends.index(link.source) if link.source != self._start else -1
         former = self._steps[behind]["kind"] if behind >= 0 else ""

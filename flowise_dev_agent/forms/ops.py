@@ -10,11 +10,11 @@ from flowise_dev_agent.forms.wiring import replacements, wire, wire_plan
 from flowise_dev_agent.knowledge.credential_requirements import credential_type
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch.model.nested import nested_components
-from flowise_dev_agent.schemas.plan import PlanContract
+from flowise_dev_agent.schemas.plan import Plan
 
 
 def to_ops(
-    plan: PlanContract,
+    plan: Plan,
     nodes: NodeStore,
     *,
     existing: Mapping[str, str],
@@ -89,7 +89,7 @@ def _schemas(names: Mapping[str, str], nodes: NodeStore) -> dict[str, patch.Node
 
 
 def _bind_nested(
-    plan: PlanContract,
+    plan: Plan,
     nodes: NodeStore,
     inside: Collection[tuple[str, str]],
     schema: patch.NodeSchema,

@@ -8,7 +8,7 @@ from flowise_dev_agent.forms.steps import steps_plan
 from flowise_dev_agent.forms.telling import short
 from flowise_dev_agent.patch import NodeSchema
 from flowise_dev_agent.schemas.designs import DesignForm
-from flowise_dev_agent.schemas.plan import Part, PlanContract
+from flowise_dev_agent.schemas.plan import Part, Plan
 
 
 def plan_of(
@@ -18,7 +18,7 @@ def plan_of(
     parts: Sequence[Part] = (),
     ready: Mapping[str, NodeSchema] | None = None,
     taken: Mapping[str, str] | None = None,
-) -> PlanContract:
+) -> Plan:
     """Build the plan of a form's flow; a declined plan if this Flowise lacks something that the form names.
 
     `parts` are the parts of the form's text that the plan covers; `ready` and `taken` as in `chatflow_plan`.
@@ -34,20 +34,20 @@ def plan_of(
     return plan.model_copy(update={"parts": [_mark_covered(part, plan) for part in parts]})
 
 
-def incomplete(plan: PlanContract, needs: Sequence[str]) -> PlanContract:
+def incomplete(plan: Plan, needs: Sequence[str]) -> Plan:
     """Decline the plan of a form with these missing parts, so that nothing is built from it."""
     return plan.model_copy(update={"declined": _incomplete(needs), "nodes": [], "values": [], "connections": []})
 
 
-def _decline(form: DesignForm, why: str) -> PlanContract:
-    return PlanContract(goal=short(form.as_text()), operation="create", flow_name=form.name, declined=why)
+def _decline(form: DesignForm, why: str) -> Plan:
+    return Plan(goal=short(form.as_text()), operation="create", flow_name=form.name, declined=why)
 
 
 def _incomplete(needs: Sequence[str]) -> str:
     return f"The form is not complete. Fill in: {', '.join(f'`{one}`' for one in needs)}."
 
 
-def _mark_covered(part: Part, plan: PlanContract) -> Part:
+def _mark_covered(part: Part, plan: Plan) -> Part:
     """Mark a part as covered: a plan covers everything in its form."""
     values = [f"{one.node_id}.{one.param}" for one in plan.values if part.quote in str(one.value)]
     return part.model_copy(update={"state": "covered", "values": values, "reason": ""})

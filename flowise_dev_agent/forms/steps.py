@@ -18,7 +18,7 @@ from flowise_dev_agent.patch.model import agentflow as v2
 from flowise_dev_agent.schemas import form_steps
 from flowise_dev_agent.schemas.designs import DesignForm
 from flowise_dev_agent.schemas.form_steps import FormStep, Named, Place
-from flowise_dev_agent.schemas.plan import DesignConnection, Part, PlanContract, PlannedValue
+from flowise_dev_agent.schemas.plan import NamedConnection, Part, Plan, PlannedValue
 
 #: Key of the tool's type in a row of a list of tools.
 _TOOL: Final = "agentSelectedTool"
@@ -29,7 +29,7 @@ _MOST_VALUES, _MOST_OPS, _MOST_TESTS = 100, 60, 10
 _BRACE = re.compile(r"(\{|&#0*123;?|&#x0*7b;?|&(?:lcub|lbrace);)(?=[<{&])", re.IGNORECASE)
 
 
-def steps_plan(form: DesignForm, offer: Offer) -> PlanContract:
+def steps_plan(form: DesignForm, offer: Offer) -> Plan:
     """Build the plan of a form of the kind `steps`.
 
     Raises:
@@ -43,7 +43,7 @@ def steps_plan(form: DesignForm, offer: Offer) -> PlanContract:
     models = sum(name.endswith("ModelConfig") for op in builder.nodes for name in op.params)
     if len(values) > _MOST_VALUES or len(builder.nodes) + len(builder.links) + models > _MOST_OPS:
         raise DeclinedError("This flow is too large to be built at once. Take steps out, or build it as two flows.")
-    plan = PlanContract(
+    plan = Plan(
         goal=short(form.as_text()), operation="create", flow_name=form.name,
         flow_kind="AGENTFLOW", values=values, connections=builder.links,
         nodes=plan_nodes(schemas, labels={op.node_id: op.label or "" for op in builder.nodes}),
@@ -59,7 +59,7 @@ class _Builder:
 
     def __init__(self, form: DesignForm, offer: Offer) -> None:
         self._form, self._offer, self._tree = form, offer, form_steps.tree_of(form.steps)
-        self.nodes, self.links = list[AddNode](), list[DesignConnection]()
+        self.nodes, self.links = list[AddNode](), list[NamedConnection]()
         #: Node ids of each step, and the last node of each step.
         self._made, self._ends = list[list[str]](), list[str]()
 
@@ -224,7 +224,7 @@ class _Builder:
     def _behind(self, way: tuple[str, str], name: str, params: dict[str, Any], beside: str = "") -> str:
         """Add a node after an output of another one: the step's own, or an auxiliary one with the title `beside`."""
         node = self._add(name, params, beside)
-        self.links.append(DesignConnection(source=way[0], output=way[1], target=node))
+        self.links.append(NamedConnection(source=way[0], output=way[1], target=node))
         return node
 
     def _add(self, name: str, params: dict[str, Any], beside: str) -> str:

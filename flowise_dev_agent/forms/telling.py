@@ -7,7 +7,7 @@ from flowise_dev_agent.patch import NodeSchema
 from flowise_dev_agent.patch.model.placeholders import stands_in
 from flowise_dev_agent.sanitize import shortened
 from flowise_dev_agent.schemas.designs import DesignForm
-from flowise_dev_agent.schemas.plan import Criterion, PlanContract, PlannedNode, PlannedValue, TestCase
+from flowise_dev_agent.schemas.plan import Criterion, Plan, PlannedNode, PlannedValue, TestCase
 
 #: Purpose of a node, by its type or else its category.
 _PURPOSES: Final = {
@@ -65,9 +65,7 @@ def _step_or_tool(schema: NodeSchema) -> str:
     return f"{kind}{schema.label}"
 
 
-def add_checks(
-    plan: PlanContract, form: DesignForm, nodes: Mapping[str, NodeSchema], questions: Sequence[str] = ()
-) -> PlanContract:
+def add_checks(plan: Plan, form: DesignForm, nodes: Mapping[str, NodeSchema], questions: Sequence[str] = ()) -> Plan:
     """Add steps, tests, criteria and placeholders to a plan; `questions` replace the form's test questions."""
     turns = [[one] for one in questions] or _questions(form, nodes)
     tests = [TestCase(id=f"t{n}", turns=said) for n, said in enumerate(turns, start=1)]

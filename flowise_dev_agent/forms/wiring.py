@@ -15,7 +15,7 @@ from flowise_dev_agent.patch import (
     Schemas,
     SetParent,
 )
-from flowise_dev_agent.schemas.plan import PlanContract
+from flowise_dev_agent.schemas.plan import Plan
 
 ENDING_CATEGORIES = frozenset({"Chains", "Agents", "Engine"})
 #: A flow has one node of these; a new one replaces it. Completion models count as models too.
@@ -203,7 +203,7 @@ def _own_share(
 
 
 @dataclass(frozen=True)
-class PlanWiring:
+class FlowWiring:
     """Ops that connect the new nodes of a plan, and their problems as in `Wiring`."""
 
     ops: tuple[PatchOp, ...]
@@ -213,12 +213,12 @@ class PlanWiring:
 
 
 def wire_plan(
-    plan: PlanContract,
+    plan: Plan,
     there: Mapping[str, NodeSchema],
     added: Mapping[str, NodeSchema],
     pairs: Mapping[str, str],
     occupied: frozenset[str],
-) -> PlanWiring:
+) -> FlowWiring:
     """Connect the plan's new nodes (`added`, by id) with the flow's (`there`), with the plan's own connections and
     cuts.
 
@@ -237,19 +237,17 @@ def wire_plan(
         if c not in inside
     ]
     if plan.flow_kind == "AGENTFLOW":
-        return PlanWiring((*cut, *(SetParent(node_id=c.target, parent_id=c.source) for c in inside), *named))
+        return FlowWiring((*cut, *(SetParent(node_id=c.target, parent_id=c.source) for c in inside), *named))
     new = {id_: schema for id_, schema in added.items() if id_ not in pairs.values()}
     stays = {id_: schema for id_, schema in there.items() if id_ not in plan.removals}
     present = {**stays, **{id_: added[id_] for id_ in pairs.values()}}
     further = [op for old, id_ in pairs.items() for op in _further_inputs(id_, there[old], present)]
     wiring = wire({**new, **present}, fixed=list(present), occupied=renamed(occupied, pairs))
     made = [op for op in wiring.connections if op.source_node_id in new or op.target_node_id in new]
-    return PlanWiring((*cut, *further, *made, *named), wiring.unmet, wiring.loose, wiring.open)
+    return FlowWiring((*cut, *further, *made, *named), wiring.unmet, wiring.loose, wiring.open)
 
 
-def replacements(
-    plan: PlanContract, there: Mapping[str, NodeSchema], added: Mapping[str, NodeSchema]
-) -> dict[str, str]:
+def replacements(plan: Plan, there: Mapping[str, NodeSchema], added: Mapping[str, NodeSchema]) -> dict[str, str]:
     """Map removed node ids to the planned nodes of the same kind that replace them.
 
     An agentflow step with connections in the plan replaces none.

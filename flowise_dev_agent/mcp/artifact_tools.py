@@ -19,9 +19,9 @@ from flowise_dev_agent.schemas.node_artifacts import (
     MilestoneReport,
     MilestoneState,
     NewMemory,
-    PlanPayload,
-    PlanReport,
     StoredPlan,
+    StoredPlanPayload,
+    StoredPlanReport,
 )
 from flowise_dev_agent.schemas.requests import Line, Note
 
@@ -32,11 +32,11 @@ Offset = Annotated[int, Field(ge=0, le=100_000)]
 
 async def get_plan(
     ctx: ToolContext, session_id: SessionId, include_artifacts: WithArtifacts = False, limit: Limit = 10
-) -> Annotated[CallToolResult, PlanReport]:
+) -> Annotated[CallToolResult, StoredPlanReport]:
     """Get the plan of a session as stages with tasks, and how far each is."""
     page = await client_of(ctx).artifacts(session_id, kind="plan", limit=limit)
     plan = _newest(page)
-    found = PlanReport(session_id=session_id, plan=plan, artifacts=page if include_artifacts else None)
+    found = StoredPlanReport(session_id=session_id, plan=plan, artifacts=page if include_artifacts else None)
     return succeeded(plan_lines(plan), found)
 
 
@@ -54,7 +54,7 @@ def plan_lines(plan: StoredPlan | None) -> list[str]:
 
 
 def _newest(page: ArtifactPage) -> StoredPlan | None:
-    return next((item.payload.plan for item in page.items if isinstance(item.payload, PlanPayload)), None)
+    return next((item.payload.plan for item in page.items if isinstance(item.payload, StoredPlanPayload)), None)
 
 
 async def get_memory(

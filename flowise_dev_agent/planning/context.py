@@ -7,21 +7,21 @@ from typing import Any, Protocol
 from flowise_dev_agent.patch import Finding, GraphIR, Schemas
 from flowise_dev_agent.reasoning.contracts import PlanRequest
 from flowise_dev_agent.schemas.document_stores import DocumentStoreView
-from flowise_dev_agent.schemas.plan import PlanContract
+from flowise_dev_agent.schemas.plan import Plan
 
 
-class PlanLookups(Protocol):
+class ServerLookups(Protocol):
     """Questions about a plan that only the server can answer."""
 
     async def document_stores(self) -> list[DocumentStoreView]:
         """Document stores of the instance; empty if they cannot be read."""
         ...
 
-    async def review_plan(self, plan: PlanContract, base: GraphIR) -> list[Finding]:
+    async def review_plan(self, plan: Plan, base: GraphIR) -> list[Finding]:
         """Findings on the nodes and values of a plan for the flow `base`, including features that the server lacks."""
         ...
 
-    async def measure_stores(self, plan: PlanContract) -> PlanContract:
+    async def measure_stores(self, plan: Plan) -> Plan:
         """Add to the plan the figures of its new document stores that are known before they are made."""
         ...
 
@@ -34,10 +34,10 @@ class PlanContext:
     parts.
     """
 
-    plan: PlanContract
+    plan: Plan
     request: PlanRequest
     #: None if no server is asked.
-    lookups: PlanLookups | None = None
+    lookups: ServerLookups | None = None
     #: True if code made the plan from a form, which does not know the instance's resources.
     by_form: bool = False
     problems: tuple[str, ...] = ()
@@ -64,7 +64,7 @@ class PlanContext:
         first = " ".join([asked.requirement, *(answer for _, answer in asked.clarifications)])
         return [first, *asked.later, asked.feedback or ""]
 
-    def having(self, plan: PlanContract) -> "PlanContext":
+    def having(self, plan: Plan) -> "PlanContext":
         """Copy of the context with another plan."""
         return replace(self, plan=plan)
 

@@ -8,14 +8,14 @@ from flowise_dev_agent.planning.equal_values import same_value
 from flowise_dev_agent.reasoning.added_text import with_added_text
 from flowise_dev_agent.reasoning.plan_findings import replaced_text
 from flowise_dev_agent.redaction import MASK, looks_secret
-from flowise_dev_agent.schemas.plan import PlanContract, PlannedValue
-from flowise_dev_agent.schemas.plan_text import NamedNode, PlanDetails, ShownValue, capability_words
+from flowise_dev_agent.schemas.plan import Plan, PlannedValue
+from flowise_dev_agent.schemas.plan_text import NamedNode, ShownPlan, ShownValue, capability_words
 
 
-def plan_details(plan: PlanContract, base: GraphIR, language: str = "en") -> PlanDetails:
+def plan_details(plan: Plan, base: GraphIR, language: str = "en") -> ShownPlan:
     """Planned values next to the current ones, and names of nodes; possible secrets are not shown."""
     types = {node.node_id: node.node_name for node in plan.nodes}
-    return PlanDetails(
+    return ShownPlan(
         values=[_shown(value, types, base) for value in plan.values],
         removed=_named(plan.removals, base),
         kept=_named(plan.kept, base),

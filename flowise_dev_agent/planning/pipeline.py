@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from inspect import isawaitable
 from typing import Final, TypeAlias
 
-from flowise_dev_agent.planning.context import PlanContext, PlanLookups
+from flowise_dev_agent.planning.context import PlanContext, ServerLookups
 from flowise_dev_agent.planning.passes.attached import attached_files
 from flowise_dev_agent.planning.passes.coverage import missing_resources, uncovered_parts
 from flowise_dev_agent.planning.passes.document_stores import document_stores, measured_stores
@@ -18,8 +18,8 @@ from flowise_dev_agent.planning.passes.planned_values import planned_values
 from flowise_dev_agent.planning.passes.ready_tools import NO_AGENT, ready_tools
 from flowise_dev_agent.planning.passes.replaced_sources import replaced_sources
 from flowise_dev_agent.planning.passes.target import target
-from flowise_dev_agent.reasoning.contracts import PlanRequest, PlanReview
-from flowise_dev_agent.schemas.plan import PlanContract
+from flowise_dev_agent.reasoning.contracts import PlanRequest, ReviewedPlan
+from flowise_dev_agent.schemas.plan import Plan
 
 Pass: TypeAlias = Callable[[PlanContext], PlanContext | Awaitable[PlanContext]]
 
@@ -61,10 +61,10 @@ async def passed(context: PlanContext, passes: Sequence[Pass]) -> PlanContext:
 class Review:
     """Review of a proposal for the reasoner, which asks its model again while the passes find problems."""
 
-    def __init__(self, lookups: PlanLookups | None = None) -> None:
+    def __init__(self, lookups: ServerLookups | None = None) -> None:
         self._lookups = lookups
 
-    async def __call__(self, plan: PlanContract, request: PlanRequest) -> PlanReview:
+    async def __call__(self, plan: Plan, request: PlanRequest) -> ReviewedPlan:
         context = await passed(PlanContext(plan=plan, request=request, lookups=self._lookups), OF_PROPOSAL)
         told = [finding.text for finding in context.plan.findings if finding.code not in _FOR_THE_PERSON]
-        return PlanReview(context.plan, (*told, *context.problems))
+        return ReviewedPlan(context.plan, (*told, *context.problems))

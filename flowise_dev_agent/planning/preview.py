@@ -22,14 +22,14 @@ from flowise_dev_agent.patch import (
 )
 from flowise_dev_agent.patch.views.flow_view import FlowView
 from flowise_dev_agent.planning.values import with_planned_values
-from flowise_dev_agent.schemas.plan import PlanContract, PlannedNode
+from flowise_dev_agent.schemas.plan import Plan, PlannedNode
 
 #: Ops that cannot be compiled are left out; leaving them out may make others fail.
 _ROUNDS: Final = 4
 
 
 @dataclass(frozen=True)
-class PlannedFlow:
+class FlowPreview:
     """Previewed flow. `unknown`: planned nodes of types that the server lacks; `unconnected`: new nodes without a known
     connection.
     """
@@ -39,7 +39,7 @@ class PlannedFlow:
     unconnected: tuple[str, ...] = ()
 
 
-def planned_flow(plan: PlanContract, base: GraphIR, schemas: Schemas) -> PlannedFlow:
+def planned_flow(plan: Plan, base: GraphIR, schemas: Schemas) -> FlowPreview:
     """Apply the nodes, values, removals and connections of a plan to `base`. No model is asked; ops that do not compile
     are left out.
     """
@@ -55,14 +55,14 @@ def planned_flow(plan: PlanContract, base: GraphIR, schemas: Schemas) -> Planned
     if plan.flow_kind == "AGENTFLOW" and plan.operation == "create" and not plan.connections:
         graph = _compiled(base, [*ops, *_in_order([graph.node(id_) for id_ in added])], schemas)
     linked = {end for edge in graph.edges for end in (edge.source, edge.target)}
-    return PlannedFlow(
+    return FlowPreview(
         graph,
         unknown=tuple(node for node in new if node.node_id not in added),
         unconnected=tuple(id_ for id_ in added if len(added) > 1 and id_ not in linked and graph.node(id_)),
     )
 
 
-def _ops(plan: PlanContract, base: GraphIR, added: Mapping[str, NodeSchema], pairs: Mapping[str, str]) -> list[PatchOp]:
+def _ops(plan: Plan, base: GraphIR, added: Mapping[str, NodeSchema], pairs: Mapping[str, str]) -> list[PatchOp]:
     """Ops that add, remove, replace and rename the planned nodes."""
     planned = {node.node_id: node for node in plan.nodes}
     ops: list[PatchOp] = [

@@ -13,7 +13,7 @@ from flowise_dev_agent.knowledge.templates import Template, TemplateStore
 from flowise_dev_agent.patch import AddNode, FlowNode, GraphIR, PatchOp, decompile, summarize
 from flowise_dev_agent.patch.model.agentflow import NOTE_NAMES
 from flowise_dev_agent.patch.model.json_text import is_uuid
-from flowise_dev_agent.reasoning.contracts import PlanContract
+from flowise_dev_agent.reasoning.contracts import Plan
 from flowise_dev_agent.redaction import looks_secret, masked
 from flowise_dev_agent.sanitize import shortened
 
@@ -71,7 +71,7 @@ def focused_summary(graph: GraphIR, text: str, scope: Iterable[str] = (), limit:
     return _filled("\n".join(lines), [_brief(node) for node in others], limit)
 
 
-async def like_flows(marketplace: Marketplace, plan: PlanContract, nodes: NodeStore) -> tuple[str, ...]:
+async def like_flows(marketplace: Marketplace, plan: Plan, nodes: NodeStore) -> tuple[str, ...]:
     """Marketplace flows with node types similar to the plan, each as its name and ops in JSON lines; empty for a small
     plan. Flows that cannot be read within ten seconds are left out.
     """

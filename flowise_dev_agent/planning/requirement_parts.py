@@ -4,14 +4,14 @@ from collections.abc import Sequence
 from typing import Final
 
 from flowise_dev_agent.reasoning.wording import MAX_PARTS, clauses, one_line
-from flowise_dev_agent.schemas.plan import Part, PlanContract
+from flowise_dev_agent.schemas.plan import Part, Plan
 
 #: Most parts of one plan.
 _MOST: Final = 40
 
 
 def parts_of(
-    quotes: Sequence[str], clarifications: Sequence[tuple[str, str]], feedback: str, previous: PlanContract | None
+    quotes: Sequence[str], clarifications: Sequence[tuple[str, str]], feedback: str, previous: Plan | None
 ) -> tuple[Part, ...]:
     """Parts of the requirement (`quotes`), the answers and the feedback, each with its source.
 

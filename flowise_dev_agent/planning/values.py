@@ -21,13 +21,13 @@ from flowise_dev_agent.patch.model.placeholders import MARK
 from flowise_dev_agent.planning.equal_values import same_value
 from flowise_dev_agent.reasoning.added_text import with_added_text
 from flowise_dev_agent.sanitize import shortened
-from flowise_dev_agent.schemas.plan import PlanContract, PlannedValue
+from flowise_dev_agent.schemas.plan import Plan, PlannedValue
 
 #: A field: node id and path.
 _Field = tuple[str, str]
 
 
-def with_planned_values(ops: Sequence[PatchOp], plan: PlanContract, base: GraphIR) -> list[PatchOp]:
+def with_planned_values(ops: Sequence[PatchOp], plan: Plan, base: GraphIR) -> list[PatchOp]:
     """Add every planned value to the ops; on conflict the plan wins.
 
     A field of a new node goes into its `AddNode`. Other fields become a `SetParam` directly after the op that makes the
@@ -53,7 +53,7 @@ def with_planned_values(ops: Sequence[PatchOp], plan: PlanContract, base: GraphI
     return [*behind.get(-1, []), *(new for index, op in enumerate(made) for new in (op, *behind.get(index, [])))]
 
 
-def with_files_to_come(plan: PlanContract, schemas: Schemas) -> PlanContract:
+def with_files_to_come(plan: Plan, schemas: Schemas) -> Plan:
     """Insert a marked stand-in wherever a new node needs a file that only the person has, so that the flow can run and
     be tested.
     """
@@ -73,7 +73,7 @@ def with_files_to_come(plan: PlanContract, schemas: Schemas) -> PlanContract:
     return plan.model_copy(update={"values": [*plan.values, *values], "placeholders": named}) if lacking else plan
 
 
-def _described(ops: Sequence[PatchOp], plan: PlanContract) -> list[PatchOp]:
+def _described(ops: Sequence[PatchOp], plan: Plan) -> list[PatchOp]:
     purposes = {node.node_id: shortened(" ".join(node.purpose.split()), MAX_DESCRIPTION) for node in plan.nodes}
     return [
         op.model_copy(update={"description": purpose})
@@ -83,7 +83,7 @@ def _described(ops: Sequence[PatchOp], plan: PlanContract) -> list[PatchOp]:
     ]
 
 
-def _wanted(ops: Sequence[PatchOp], plan: PlanContract, base: GraphIR) -> dict[_Field, JsonValue]:
+def _wanted(ops: Sequence[PatchOp], plan: Plan, base: GraphIR) -> dict[_Field, JsonValue]:
     """Map each field to its final planned value; outer fields come before inner ones."""
     ids = _ids_in_ops(ops, plan)
     wanted: dict[_Field, JsonValue] = {}
@@ -98,7 +98,7 @@ def _wanted(ops: Sequence[PatchOp], plan: PlanContract, base: GraphIR) -> dict[_
     return wanted
 
 
-def _ids_in_ops(ops: Sequence[PatchOp], plan: PlanContract) -> dict[str, str]:
+def _ids_in_ops(ops: Sequence[PatchOp], plan: Plan) -> dict[str, str]:
     """Map planned ids to ids in the ops, for new nodes that replace another node and keep its id."""
     added = {op.node_id for op in ops if isinstance(op, AddNode)}
     replacing = {op.node_name.casefold(): op.new_node_id or op.node_id for op in ops if isinstance(op, ReplaceNode)}

@@ -1,6 +1,6 @@
 """Requests and results of reasoning: plain typed data, the same with and without a model.
 
-Results (`Intent`, `PlanContract`, `Verdict`) are shared with clients and come from `contracts`. Requests are
+Results (`Intent`, `Plan`, `Verdict`) are shared with clients and come from `contracts`. Requests are
 dataclasses: they carry live objects (the node store) and are never stored.
 """
 
@@ -24,10 +24,10 @@ from flowise_dev_agent.schemas.plan import (
     Intent,
     Operation,
     Part,
-    PlanContract,
+    Plan,
     PlannedNode,
     PlannedValue,
-    PlanProposal,
+    ProposedPlan,
 )
 from flowise_dev_agent.schemas.usage import Usage
 from flowise_dev_agent.schemas.verdict import FLOW_BUGS, Judgement, PassK, Trace, Trial, Verdict, VerdictCategory
@@ -51,13 +51,13 @@ __all__ = [
     "PassK",
     "PatchRequest",
     "Pattern",
-    "PlanContract",
-    "PlanProposal",
+    "Plan",
     "PlanRequest",
-    "PlanReview",
     "PlannedNode",
+    "ProposedPlan",
     "ReadyTool",
     "Reasoned",
+    "ReviewedPlan",
     "SessionBudget",
     "ToolCall",
     "ToolDef",
@@ -261,10 +261,10 @@ FILE_LOADERS: Final[Mapping[str, str]] = {
 
 
 @dataclass(frozen=True)
-class PlanReview:
+class ReviewedPlan:
     """Proposed plan after the passes of code, and the problems that its model must correct."""
 
-    plan: PlanContract
+    plan: Plan
     problems: tuple[str, ...] = ()
 
 
@@ -291,7 +291,7 @@ class PlanRequest(_Request):
     flow_summary: str | None = None
     #: The flow as it is; an empty one before.
     flow: FlowView = field(default_factory=FlowView)
-    previous: PlanContract | None = None
+    previous: Plan | None = None
     feedback: str | None = None
     verdict: Verdict | None = None
     #: The document stores of the instance, for names in the requirement where no model reads it.
@@ -307,7 +307,7 @@ class PlanRequest(_Request):
     #: Parts of everything that the person said; the plan accounts for each.
     parts: tuple[Part, ...] = ()
     #: Completes and checks a proposed plan; None takes it as it is.
-    review: "Callable[[PlanContract, PlanRequest], Awaitable[PlanReview]] | None" = None
+    review: "Callable[[Plan, PlanRequest], Awaitable[ReviewedPlan]] | None" = None
 
     @property
     def is_new(self) -> bool:
@@ -341,7 +341,7 @@ class PatchRequest(_Request):
     values); both are empty at the first try.
     """
 
-    plan: PlanContract
+    plan: Plan
     #: No model made the plan: it follows from a form, a starter or a new name.
     by_form: bool = False
     nodes: NodeStore
@@ -365,7 +365,7 @@ class PatchRequest(_Request):
 class JudgeRequest(_Request):
     """Request to judge trials that passed the checks of code against the plan's criteria."""
 
-    plan: PlanContract
+    plan: Plan
     trials: tuple[Trial, ...]
     #: Trace of each trial.
     traces: tuple[Trace, ...] = ()

@@ -33,7 +33,7 @@ class DeterministicReasoner(Reasoner):
         title, language = line[:_TITLE_CHARS] or "New chatflow", language_of(request.requirement)
         return _reasoned(contracts.Intent(operation=operation, ambiguity=0, title=title, language=language))
 
-    async def plan(self, request: contracts.PlanRequest) -> contracts.Reasoned[contracts.PlanContract]:
+    async def plan(self, request: contracts.PlanRequest) -> contracts.Reasoned[contracts.Plan]:
         """Plan a form, a starter, a copy or a rename; decline any other text."""
         if request.design is not None:
             return _of_form(request.design, request)
@@ -42,7 +42,7 @@ class DeterministicReasoner(Reasoner):
         if request.is_new and (request.previous is None or request.previous.declined):
             return _started(request)
         goal, name = short(request.feedback or request.requirement), request.target or request.intent.title
-        declined = contracts.PlanContract(
+        declined = contracts.Plan(
             goal=goal, operation=request.intent.operation, flow_name=name, declined=say("interrupt.words_need_model")
         )
         return _reasoned(declined)
@@ -82,7 +82,7 @@ def _reasoned(value: Any) -> contracts.Reasoned[Any]:
     return contracts.Reasoned(value, mode="deterministic")
 
 
-def _of_form(form: DesignForm, request: contracts.PlanRequest) -> contracts.Reasoned[contracts.PlanContract]:
+def _of_form(form: DesignForm, request: contracts.PlanRequest) -> contracts.Reasoned[contracts.Plan]:
     """Plan of a form; a form that began as a starter may lack values that only the starter requires."""
     plan = _plan_of(form, request)
     if request.starter is None:
@@ -94,7 +94,7 @@ def _of_form(form: DesignForm, request: contracts.PlanRequest) -> contracts.Reas
     return replace(_reasoned(incomplete(plan, needs)), starter=starter)
 
 
-def _plan_of(form: DesignForm, request: contracts.PlanRequest) -> contracts.PlanContract:
+def _plan_of(form: DesignForm, request: contracts.PlanRequest) -> contracts.Plan:
     return plan_of(
         form,
         Offer(request.nodes, request.credential_types),
@@ -104,11 +104,11 @@ def _plan_of(form: DesignForm, request: contracts.PlanRequest) -> contracts.Plan
     )
 
 
-def _renamed(request: contracts.PlanRequest, name: str) -> contracts.PlanContract:
+def _renamed(request: contracts.PlanRequest, name: str) -> contracts.Plan:
     """Plan of a plain copy or a rename."""
     former = request.target or request.intent.title
     copies = request.intent.operation == "copy"
-    return contracts.PlanContract(
+    return contracts.Plan(
         goal=f"{'Copy' if copies else 'Rename'} '{former}' {'as' if copies else 'to'} '{name}'.",
         operation=request.intent.operation,
         flow_name=name if copies else former,
@@ -117,7 +117,7 @@ def _renamed(request: contracts.PlanRequest, name: str) -> contracts.PlanContrac
     )
 
 
-def _started(request: contracts.PlanRequest) -> contracts.Reasoned[contracts.PlanContract]:
+def _started(request: contracts.PlanRequest) -> contracts.Reasoned[contracts.Plan]:
     """Plan of the starter that matches the latest message; declined while its form is incomplete."""
     latest = request.clarifications[-1][1] if request.clarifications else request.requirement
     attached = [one.kind for one in request.attachments]

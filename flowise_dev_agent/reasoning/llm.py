@@ -15,11 +15,11 @@ from flowise_dev_agent.reasoning.contracts import (
     Judgement,
     JudgeRequest,
     PatchRequest,
-    PlanContract,
-    PlanProposal,
+    Plan,
     PlanRequest,
-    PlanReview,
+    ProposedPlan,
     Reasoned,
+    ReviewedPlan,
     Verdict,
 )
 from flowise_dev_agent.reasoning.engines.base import ReasoningEngine
@@ -91,15 +91,15 @@ class LlmReasoner(Reasoner):
 
         return await self._ask("classify", classify_prompt(request, self._skills), read, request)
 
-    async def plan(self, request: PlanRequest) -> Reasoned[PlanContract]:
-        async def read(text: str) -> PlanContract:
-            proposal = parse_model(text, PlanProposal)
+    async def plan(self, request: PlanRequest) -> Reasoned[Plan]:
+        async def read(text: str) -> Plan:
+            proposal = parse_model(text, ProposedPlan)
             fields: dict[str, Any] = {**vars(proposal), "parts": []}
-            plan = PlanContract(operation=request.intent.operation, **fields)
+            plan = Plan(operation=request.intent.operation, **fields)
             plan = checked_plan(plan.linked(), request)
             parts, problems = accounted(plan, proposal.parts, request)
             plan = plan.model_copy(update={"parts": parts})
-            reviewed = await request.review(plan, request) if request.review else PlanReview(plan)
+            reviewed = await request.review(plan, request) if request.review else ReviewedPlan(plan)
             if problems := [*reviewed.problems, *problems]:
                 raise IncompleteOutputError(problems[:12], reviewed.plan)
             return reviewed.plan

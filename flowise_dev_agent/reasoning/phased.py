@@ -12,7 +12,7 @@ from flowise_dev_agent.reasoning.contracts import (
     JudgeRequest,
     Mode,
     PatchRequest,
-    PlanContract,
+    Plan,
     PlanRequest,
     Reasoned,
     Usage,
@@ -46,7 +46,7 @@ class PhasedReasoner(Reasoner):
     async def classify(self, request: ClassifyRequest) -> Reasoned[Intent]:
         return await self._run("classify", lambda reasoner: reasoner.classify(request))
 
-    async def plan(self, request: PlanRequest) -> Reasoned[PlanContract]:
+    async def plan(self, request: PlanRequest) -> Reasoned[Plan]:
         if request.design is not None or request.new_name is not None:
             # The request is complete: no model is needed.
             return await self._by_mode["deterministic"].plan(request)

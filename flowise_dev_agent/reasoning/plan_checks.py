@@ -10,14 +10,14 @@ from flowise_dev_agent.patch import GraphIR, NodeSchema
 from flowise_dev_agent.patch.model.agentflow import AGENTFLOW_CATEGORY, BRANCHES_FROM
 from flowise_dev_agent.patch.model.nested import CREDENTIAL_KEY, parse_path, value_at
 from flowise_dev_agent.patch.model.suggest import ALIKE, closest
-from flowise_dev_agent.reasoning.contracts import PatchRequest, PlanContract, PlannedNode, PlanRequest
+from flowise_dev_agent.reasoning.contracts import PatchRequest, Plan, PlannedNode, PlanRequest
 from flowise_dev_agent.reasoning.parsing import UnusableOutputError
 from flowise_dev_agent.reasoning.plan_findings import lost_texts
 from flowise_dev_agent.sanitize import shortened
 from flowise_dev_agent.schemas.plan import AmendAnswer, FlowKind, Part, PartAccount, PlannedValue
 
 
-def checked_plan(plan: PlanContract, request: PlanRequest) -> PlanContract:
+def checked_plan(plan: Plan, request: PlanRequest) -> Plan:
     """Plan corrected by known facts: operation, spelling of node names, credential types."""
     update: dict[str, Any] = {}
     if plan.declined or request.intent.operation == "question":
@@ -74,9 +74,7 @@ def checked_plan(plan: PlanContract, request: PlanRequest) -> PlanContract:
     return plan.model_copy(update=update)
 
 
-def accounted(
-    plan: PlanContract, accounts: Sequence[PartAccount], request: PlanRequest
-) -> tuple[list[Part], list[str]]:
+def accounted(plan: Plan, accounts: Sequence[PartAccount], request: PlanRequest) -> tuple[list[Part], list[str]]:
     """Account for each part of the requirement: (parts with their state, problems for the model)."""
     if plan.declined or plan.answer is not None:
         state, reason = ("not_possible", plan.declined) if plan.declined else ("covered", "")
@@ -193,7 +191,7 @@ def _kind(schema: NodeSchema) -> FlowKind:
 
 
 def _unknown_ids(
-    plan: PlanContract | AmendAnswer,
+    plan: Plan | AmendAnswer,
     nodes: Sequence[PlannedNode],
     store: NodeStore,
     existing: Mapping[str, str],

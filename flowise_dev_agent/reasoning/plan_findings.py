@@ -17,7 +17,7 @@ from flowise_dev_agent.patch.model.suggest import closest
 from flowise_dev_agent.reasoning.contracts import PatchRequest, PlanRequest
 from flowise_dev_agent.reasoning.wording import one_line
 from flowise_dev_agent.sanitize import shortened
-from flowise_dev_agent.schemas.plan import PlanContract, PlannedValue
+from flowise_dev_agent.schemas.plan import Plan, PlannedValue
 
 #: Options of one field that are listed in full.
 _OPTIONS_SHOWN: Final = 30
@@ -28,7 +28,7 @@ _KEPT_SHARE: Final = 0.7
 _QUOTED: Final = re.compile(r"[\"“„«]([^\"“”„«»]{8,400})[\"”»]")
 
 
-def unknown_options(plan: PlanContract, request: PlanRequest) -> list[Finding]:
+def unknown_options(plan: Plan, request: PlanRequest) -> list[Finding]:
     """Findings for planned values that are not among the options of their field."""
     types = {**request.flow.existing, **{node.node_id: node.node_name for node in plan.nodes}}
     found: list[Finding] = []

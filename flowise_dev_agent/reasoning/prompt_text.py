@@ -12,14 +12,14 @@ from flowise_dev_agent.reasoning.contracts import (
     JudgeRequest,
     PatchRequest,
     Pattern,
-    PlanContract,
+    Plan,
     PlanRequest,
     Verdict,
 )
 from flowise_dev_agent.redaction import masked
 from flowise_dev_agent.sanitize import shortened
 from flowise_dev_agent.schemas.base import JsonObject
-from flowise_dev_agent.schemas.plan import PlanProposal
+from flowise_dev_agent.schemas.plan import ProposedPlan
 
 #: The beginning of one of our tags, opening or closing.
 _OUR_TAG: Final = re.compile(
@@ -48,7 +48,7 @@ _FOR_OPS: Final = frozenset(
     }
 )
 #: Fields of the previous plan that the planner may keep.
-_FOR_PLAN: Final = frozenset(PlanProposal.model_fields) - {"parts"} | {"operation", "flow_kind"}
+_FOR_PLAN: Final = frozenset(ProposedPlan.model_fields) - {"parts"} | {"operation", "flow_kind"}
 
 
 def joined(*parts: str | None) -> str:
@@ -109,12 +109,12 @@ def ready_text(request: PlanRequest) -> str | None:
 # --- plans and ops ---------------------------------------------------------------------------------------------------
 
 
-def approved_plan(plan: PlanContract) -> str:
+def approved_plan(plan: Plan) -> str:
     """Approved plan for the op writer."""
     return plan.model_dump_json(include=set(_FOR_OPS), exclude_defaults=True)
 
 
-def previous_plan(plan: PlanContract, existing: Mapping[str, str]) -> str:
+def previous_plan(plan: Plan, existing: Mapping[str, str]) -> str:
     """Previous plan for the planner that revises it, without the quotes of its parts (see `<parts>`). Nodes written
     meanwhile (`existing`, by id) are not to be added again.
     """
@@ -133,7 +133,7 @@ def previous_plan(plan: PlanContract, existing: Mapping[str, str]) -> str:
     return json.dumps({**said, "parts": parts} if parts else said, ensure_ascii=False, separators=(",", ":"))
 
 
-def own_ops(ops: Sequence[PatchOp], plan: PlanContract) -> str | None:
+def own_ops(ops: Sequence[PatchOp], plan: Plan) -> str | None:
     """Numbered ops of the last try, without the values of the plan, which code sets."""
     planned = _planned_fields(ops, plan)
     lines: list[str] = []
@@ -149,7 +149,7 @@ def own_ops(ops: Sequence[PatchOp], plan: PlanContract) -> str | None:
     return "\n".join(lines) or None
 
 
-def findings_text(findings: Sequence[Finding], plan: PlanContract) -> str | None:
+def findings_text(findings: Sequence[Finding], plan: Plan) -> str | None:
     """Findings, one per line; a finding on a planned value says that ops cannot fix it."""
     planned = {(value.node_id, value.param) for value in plan.values}
     return "\n".join(
@@ -161,7 +161,7 @@ def findings_text(findings: Sequence[Finding], plan: PlanContract) -> str | None
 _BY_AMENDMENT: Final = " This is a value of the plan: to change it, answer `amend`."
 
 
-def _planned_fields(ops: Sequence[PatchOp], plan: PlanContract) -> set[tuple[str, Steps | None]]:
+def _planned_fields(ops: Sequence[PatchOp], plan: Plan) -> set[tuple[str, Steps | None]]:
     """(node id in the ops, path) of the planned values: a replacement may keep the id of the replaced node."""
     ids = {node.node_id: {node.node_id} for node in plan.nodes}
     for op in ops:

@@ -21,7 +21,7 @@ from flowise_dev_agent.reasoning.prompts import step_prompt
 from flowise_dev_agent.reasoning.skills import Skills
 from flowise_dev_agent.reasoning.tool_loop import ToolLoop
 from flowise_dev_agent.schemas.base import Contract, JsonObject
-from flowise_dev_agent.schemas.plan import PlanContract, PlannedNode, PlannedValue
+from flowise_dev_agent.schemas.plan import Plan, PlannedNode, PlannedValue
 from flowise_dev_agent.schemas.usage import Usage
 from flowise_dev_agent.settings import ReasoningSettings
 
@@ -59,7 +59,7 @@ class PromptWriter:
         self._settings = settings
         self._skills = skills
 
-    async def complete(self, planned: Reasoned[PlanContract], request: PlanRequest) -> Reasoned[PlanContract]:
+    async def complete(self, planned: Reasoned[Plan], request: PlanRequest) -> Reasoned[Plan]:
         """Plan with the instructions of its new steps, and their cost. Instructions of unchanged steps are reused."""
         plan = planned.value
         missing = steps_without_instructions(plan)
@@ -81,7 +81,7 @@ class PromptWriter:
         return replace(planned, value=plan.model_copy(update={"values": values}), usage=usage)
 
     async def _write(
-        self, node: PlannedNode, plan: PlanContract, request: PlanRequest, spent: Usage
+        self, node: PlannedNode, plan: Plan, request: PlanRequest, spent: Usage
     ) -> tuple[PlannedValue | None, Usage]:
         budget = request.budget and replace(request.budget, spent=request.budget.spent + spent)
         known = _known_before(node, plan)
@@ -101,7 +101,7 @@ class PromptWriter:
         return PlannedValue(node_id=node.node_id, param=INSTRUCTIONS[node.node_name], value=rows), loop.usage
 
 
-def steps_without_instructions(plan: PlanContract) -> list[PlannedNode]:
+def steps_without_instructions(plan: Plan) -> list[PlannedNode]:
     """New steps that take instructions and have none in the plan."""
     given = {value.node_id for value in plan.values if value.param.startswith(tuple(INSTRUCTIONS.values()))}
     return [
@@ -111,7 +111,7 @@ def steps_without_instructions(plan: PlanContract) -> list[PlannedNode]:
     ]
 
 
-def _kept(missing: Sequence[PlannedNode], previous: PlanContract | None) -> list[PlannedValue]:
+def _kept(missing: Sequence[PlannedNode], previous: Plan | None) -> list[PlannedValue]:
     if previous is None:
         return []
     same = {(node.node_id, node.node_name, node.purpose) for node in previous.nodes}
@@ -120,7 +120,7 @@ def _kept(missing: Sequence[PlannedNode], previous: PlanContract | None) -> list
     return [value for value in previous.values if value.node_id in wanted and value.param in fields]
 
 
-def _known_before(node: PlannedNode, plan: PlanContract) -> list[str]:
+def _known_before(node: PlannedNode, plan: Plan) -> list[str]:
     """Steps listed before this one: plans follow the order of the flow."""
     ids = [one.node_id for one in plan.nodes if one.node_name != START]
     return ids[: ids.index(node.node_id)]

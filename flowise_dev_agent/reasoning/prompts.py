@@ -21,7 +21,7 @@ from flowise_dev_agent.reasoning.contracts import (
     FlowKind,
     JudgeRequest,
     PatchRequest,
-    PlanContract,
+    Plan,
     PlannedNode,
     PlanRequest,
 )
@@ -176,7 +176,7 @@ def patch_prompt(request: PatchRequest, skills: Skills = PACKAGED) -> Prompt:
 
 
 def step_prompt(
-    step: PlannedNode, plan: PlanContract, request: PlanRequest, before: Sequence[str], skills: Skills = PACKAGED
+    step: PlannedNode, plan: Plan, request: PlanRequest, before: Sequence[str], skills: Skills = PACKAGED
 ) -> Prompt:
     """Prompt for the instructions of one agentflow step; `before` are the ids of the earlier steps."""
     settings = [value for value in plan.values if value.node_id == step.node_id]

@@ -7,7 +7,7 @@ from flowise_dev_agent.reasoning.contracts import (
     Intent,
     JudgeRequest,
     PatchRequest,
-    PlanContract,
+    Plan,
     PlanRequest,
     Reasoned,
     Verdict,
@@ -23,7 +23,7 @@ class Reasoner(ABC):
         """Classify the requirement: intent, ambiguity, and clarifying questions."""
 
     @abstractmethod
-    async def plan(self, request: PlanRequest) -> Reasoned[PlanContract]:
+    async def plan(self, request: PlanRequest) -> Reasoned[Plan]:
         """Plan the flow or its change; `declined` if it is not possible."""
 
     @abstractmethod

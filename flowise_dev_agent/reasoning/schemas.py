@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from flowise_dev_agent.patch import OP_TYPES
 from flowise_dev_agent.schemas.base import JsonObject
-from flowise_dev_agent.schemas.plan import Intent, PlanProposal
+from flowise_dev_agent.schemas.plan import Intent, ProposedPlan
 from flowise_dev_agent.schemas.verdict import Judgement
 from flowise_dev_agent.settings import Phase
 
@@ -20,7 +20,7 @@ def answer_schema(phase: Phase) -> JsonObject:
     """Schema of a phase's answer."""
     if phase == "patch":
         return _ops()
-    model = {"classify": Intent, "plan": PlanProposal, "judge": Judgement}[phase]
+    model = {"classify": Intent, "plan": ProposedPlan, "judge": Judgement}[phase]
     schema = model.model_json_schema()
     if phase in ("classify", "plan"):
         # An answer without them can be read, and is then asked for them.

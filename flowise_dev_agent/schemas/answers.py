@@ -66,7 +66,7 @@ class EditedValue(Contract):
     value: JsonValue
 
 
-class PlanEdits(Contract):
+class ManualEdits(Contract):
     """Manual edits of a plan: new values for fields of nodes or of the flow, and nodes to leave out."""
 
     values: list[EditedValue] = Field(default_factory=list, max_length=100)
@@ -78,7 +78,7 @@ class ApprovePlan(Contract):
 
     action: Literal["approve"]
     approach: Text | None = None
-    edits: PlanEdits | None = None
+    edits: ManualEdits | None = None
     test_questions: list[Annotated[Text, StringConstraints(max_length=4_000)]] | None = Field(
         default=None, min_length=1, max_length=10
     )

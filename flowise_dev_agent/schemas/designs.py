@@ -18,7 +18,7 @@ from flowise_dev_agent.schemas.form_parts import (
     shown_for,
 )
 from flowise_dev_agent.schemas.form_steps import FormStep, key, problems
-from flowise_dev_agent.schemas.plan import PlanContract
+from flowise_dev_agent.schemas.plan import Plan
 
 
 class DesignForm(FormPart):
@@ -152,7 +152,7 @@ class ChosenStarter(Contract):
     needs: list[str] = Field(default_factory=list, description="Missing parts; nothing is built without them.")
 
 
-class DesignView(PlanContract):
+class SessionPlan(Plan):
     """Plan of a session, with its form if a form can express it."""
 
     form: DesignForm | None = Field(default=None, description="For building it again, step by step.")

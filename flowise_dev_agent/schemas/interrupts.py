@@ -23,8 +23,8 @@ from flowise_dev_agent.schemas.base import (
 )
 from flowise_dev_agent.schemas.change import Difference
 from flowise_dev_agent.schemas.designs import ChosenStarter, DesignForm
-from flowise_dev_agent.schemas.plan import Approach, Capability, Part, PlanContract
-from flowise_dev_agent.schemas.plan_text import PlanDetails
+from flowise_dev_agent.schemas.plan import Approach, Capability, Part, Plan
+from flowise_dev_agent.schemas.plan_text import ShownPlan
 from flowise_dev_agent.schemas.usage import BudgetCeilings, DegradedPhase, Usage
 from flowise_dev_agent.schemas.verdict import Regression, TestedIteration, Trial, Verdict
 
@@ -131,7 +131,7 @@ class PlanApprovalData(Decided):
 
     plan: str = Field(default="", description="Markdown.")
     language: str = Field(default="en", description="Of the person, and of the plan's fixed words where known.")
-    contract: PlanContract
+    contract: Plan
     starter: ChosenStarter | None = Field(
         default=None, description="Form that code chose, if no model read the requirement."
     )
@@ -144,7 +144,7 @@ class PlanApprovalData(Decided):
     write_mode: WriteMode | None = None
     notes: list[str] = Field(default_factory=list)
     pattern: PatternUse = PatternUse()
-    details: PlanDetails | None = Field(default=None, description="Effects of the plan on the existing flow.")
+    details: ShownPlan | None = Field(default=None, description="Effects of the plan on the existing flow.")
     assumed: list[Part] = Field(default_factory=list, description="Parts of the requirement that leave a choice.")
     not_done: list[Part] = Field(default_factory=list, description="Parts that the flow will not do, with the reason.")
     capability: Capability | None = Field(default=None, description="Permissions that an approval gives.")

@@ -28,7 +28,7 @@ class RoutingState(Contract):
     route_key: str | None = Field(default=None, description="Next step, if it was decided here.")
 
 
-class PlanTask(Contract):
+class StoredTask(Contract):
     """One task of a plan: a node, a value, a test."""
 
     task_id: str
@@ -37,12 +37,12 @@ class PlanTask(Contract):
     status: TaskStatus = "planned"
 
 
-class PlanStage(Contract):
+class StoredStage(Contract):
     """Tasks of one kind."""
 
     stage_id: str
     stage_key: str
-    tasks: list[PlanTask] = Field(default_factory=list)
+    tasks: list[StoredTask] = Field(default_factory=list)
 
 
 class StoredPlan(Contract):
@@ -50,7 +50,7 @@ class StoredPlan(Contract):
 
     plan_id: str
     title: str = ""
-    stages: list[PlanStage] = Field(default_factory=list)
+    stages: list[StoredStage] = Field(default_factory=list)
 
 
 class OperationCounts(Contract):
@@ -62,7 +62,7 @@ class OperationCounts(Contract):
     skipped_missing: int = 0
 
 
-class PlanPayload(Bounded):
+class StoredPlanPayload(Bounded):
     """Payload of `plan`: the plan as it is stored now, and the operations on it."""
 
     artifact_type: Literal["plan"] = "plan"
@@ -177,7 +177,7 @@ class DecisionPayload(Bounded):
     routing_state: RoutingState = RoutingState()
 
 
-ArtifactPayload: TypeAlias = PlanPayload | MemoryPayload | MilestonePayload | DecisionPayload
+ArtifactPayload: TypeAlias = StoredPlanPayload | MemoryPayload | MilestonePayload | DecisionPayload
 _PAYLOAD: TypeAdapter[ArtifactPayload] = TypeAdapter(Annotated[ArtifactPayload, Field(discriminator="artifact_type")])
 
 
@@ -295,7 +295,7 @@ class MemoryDetail(_Envelope):
     item: Memory
 
 
-class PlanReport(Contract):
+class StoredPlanReport(Contract):
     """A plan with its artifacts."""
 
     session_id: UUID

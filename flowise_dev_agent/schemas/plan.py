@@ -193,7 +193,7 @@ class Capability(Contract):
     )
 
 
-class _Plan(Contract):
+class _PlanFields(Contract):
     """Fields that every plan has, whether a model or code wrote it."""
 
     goal: str
@@ -242,13 +242,13 @@ class _Plan(Contract):
         return read
 
 
-class PlanProposal(_Plan):
+class ProposedPlan(_PlanFields):
     """A plan as a model writes it, without the fields that code determines."""
 
     parts: list[PartAccount] = Field(default_factory=list)
 
 
-class DesignConnection(Contract):
+class NamedConnection(Contract):
     """A connection by names, as in the ops `Connect` and `Disconnect`."""
 
     source: str
@@ -257,7 +257,7 @@ class DesignConnection(Contract):
     input: str = ""
 
 
-class PlanContract(_Plan, Versioned):
+class Plan(_PlanFields, Versioned):
     """The approved plan: determines scope, tests and judgement. `declined` says why it cannot be built."""
 
     operation: Operation
@@ -266,10 +266,10 @@ class PlanContract(_Plan, Versioned):
     domain_targets: list[str] = Field(default_factory=lambda: ["flowise"])
     parts: list[Part] = Field(default_factory=list, max_length=40)
     capability: Capability | None = None
-    connections: list[DesignConnection] = Field(
+    connections: list[NamedConnection] = Field(
         default_factory=list, description="Connections that do not follow from the types of the nodes."
     )
-    disconnections: list[DesignConnection] = Field(default_factory=list)
+    disconnections: list[NamedConnection] = Field(default_factory=list)
     document_stores: list[PlannedStore] = Field(
         default_factory=list, description="Made of the person's files before the flow is written."
     )

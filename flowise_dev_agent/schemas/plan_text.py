@@ -12,7 +12,7 @@ from flowise_dev_agent.patch.model.findings import sentence
 from flowise_dev_agent.sanitize import shortened
 from flowise_dev_agent.schemas.base import Contract, JsonValue
 from flowise_dev_agent.schemas.document_stores import PlannedStore
-from flowise_dev_agent.schemas.plan import Capability, Part, PlanContract
+from flowise_dev_agent.schemas.plan import Capability, Part, Plan
 from flowise_dev_agent.texts import LANGUAGES, say_in
 
 #: Prompt fields, which hold the person's text unchanged: only the model carries it out.
@@ -44,7 +44,7 @@ class ShownValue(Contract):
     loses_text: bool = Field(default=False, description="The prompt or template that the flow holds now goes.")
 
 
-class PlanDetails(Contract):
+class ShownPlan(Contract):
     """Effects of a plan on the existing flow."""
 
     values: list[ShownValue] = Field(default_factory=list)
@@ -53,7 +53,7 @@ class PlanDetails(Contract):
     allows: list[str] = Field(default_factory=list, description="The capability in words.")
 
 
-def plan_markdown(plan: PlanContract, details: PlanDetails | None = None, language: str = "en") -> str:
+def plan_markdown(plan: Plan, details: ShownPlan | None = None, language: str = "en") -> str:
     """Write the plan as Markdown, with headings in the person's language if it is available.
 
     Without `details`, nodes of the flow are named by their ids.
@@ -64,7 +64,7 @@ def plan_markdown(plan: PlanContract, details: PlanDetails | None = None, langua
         return f"# {title}\n\n{plan.declined}\n"
     if plan.answer is not None:
         return f"{plan.answer}\n"
-    given = details or PlanDetails(
+    given = details or ShownPlan(
         removed=[NamedNode(node_id=id_, node_name="", label="") for id_ in plan.removals],
         kept=[NamedNode(node_id=id_, node_name="", label="") for id_ in plan.kept],
         allows=capability_words(plan.capability, language),
@@ -176,7 +176,7 @@ def _store(store: PlannedStore, said: Callable[..., str]) -> str:
     return f"**{store.name}**: {words}; {where}"
 
 
-def _done(plan: PlanContract, details: PlanDetails, said: Callable[..., str]) -> list[str]:
+def _done(plan: Plan, details: ShownPlan, said: Callable[..., str]) -> list[str]:
     """A line for each covered part of the requirement, with the fields, texts and nodes that cover it."""
     shown = {f"{one.node_id}.{one.param}": one for one in details.values}
     names = {one.node_id: one.label or one.node_name for one in plan.nodes}

@@ -12,7 +12,7 @@ from flowise_dev_agent.schemas.change import Conflict
 from flowise_dev_agent.schemas.designs import DesignForm
 from flowise_dev_agent.schemas.etags import ETAG
 from flowise_dev_agent.schemas.interrupts import Interrupt, ListedInterrupt
-from flowise_dev_agent.schemas.plan import PlanContract
+from flowise_dev_agent.schemas.plan import Plan
 from flowise_dev_agent.schemas.usage import DegradedPhase, PhaseMetrics, Totals
 from flowise_dev_agent.schemas.verdict import Regression, Trial, Verdict
 
@@ -36,11 +36,11 @@ class ResultView(Bounded):
     )
 
 
-class PlanView(Bounded):
+class ApprovedPlan(Bounded):
     """Last approved plan, as it was shown and with the changes of the answer."""
 
     text: str = Field(default="", description="Markdown.")
-    contract: Maybe[PlanContract] = Field(default=None, description="The same as data; null when it is too large.")
+    contract: Maybe[Plan] = Field(default=None, description="The same as data; null when it is too large.")
     approach: str | None = Field(default=None, description="The approach that was chosen, where the plan had several.")
     form: DesignForm | None = Field(default=None, description="The form that the plan was made of.")
 
@@ -78,7 +78,7 @@ class SessionView(_Session):
 
     etag: str = Field(default="", description=ETAG)
     interrupt: Interrupt | None
-    plan: PlanView | None = Field(default=None, description="The plan that was approved.")
+    plan: ApprovedPlan | None = Field(default=None, description="The plan that was approved.")
     result: ResultView | None = Field(default=None, description="The last review's tests and verdict.")
     phase_metrics: list[PhaseMetrics] = Field(
         default_factory=list, description="The session's phases in order, the latest 60."

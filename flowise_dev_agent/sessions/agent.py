@@ -14,7 +14,7 @@ from flowise_dev_agent.persistence.saver import CanWait, never
 from flowise_dev_agent.schemas.base import JsonMapping
 from flowise_dev_agent.schemas.interrupts import Interrupt
 from flowise_dev_agent.schemas.requests import ResumeSession, StartSession
-from flowise_dev_agent.schemas.session import PlanView, ResultView
+from flowise_dev_agent.schemas.session import ApprovedPlan, ResultView
 from flowise_dev_agent.sessions.emission import Emit
 
 Graph = CompiledStateGraph[Any, Any, Any, Any]
@@ -70,7 +70,7 @@ class Agent:
     planned_with: Callable[[str | None], str | None] = lambda model: None
     node_phases: Mapping[str, str] = field(default_factory=dict)
     result_of: Callable[[Interrupt], ResultView | None] = lambda interrupt: None
-    approved_plan: Callable[[Interrupt, JsonMapping], PlanView | None] = lambda interrupt, answer: None
+    approved_plan: Callable[[Interrupt, JsonMapping], ApprovedPlan | None] = lambda interrupt, answer: None
     upgrade_state: Callable[[Mapping[str, Any]], Mapping[str, Any] | None] = lambda values: None
     can_wait: CanWait = never
     waiting_texts: Callable[[Any], dict[str, bytes]] = lambda context: {}

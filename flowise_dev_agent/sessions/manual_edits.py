@@ -12,10 +12,10 @@ from flowise_dev_agent.errors import InvalidAnswerError
 from flowise_dev_agent.patch import EditView, Finding, GraphIR, PatchOp, RemoveNode, SetParam, edit_views, ops_from_list
 from flowise_dev_agent.persistence import Blobs, SessionRow, Sessions
 from flowise_dev_agent.planning.preview import planned_flow
-from flowise_dev_agent.schemas.answers import PlanEdits
+from flowise_dev_agent.schemas.answers import ManualEdits
 from flowise_dev_agent.schemas.base import JsonMapping
 from flowise_dev_agent.schemas.interrupts import Interrupt, PlanApprovalInterrupt
-from flowise_dev_agent.schemas.plan import PlanContract
+from flowise_dev_agent.schemas.plan import Plan
 from flowise_dev_agent.sessions.agent import Agent
 from flowise_dev_agent.sessions.views import session_view
 from flowise_dev_agent.texts import text
@@ -54,7 +54,7 @@ class OwnHand:
             base = (await asyncio.to_thread(planned_flow, plan, base, schemas)).graph
         return {**answer, _TOLD: [asdict(one) for one in edit_views(ops, base, schemas)]}
 
-    def _plan(self, row: SessionRow, interrupt: Interrupt) -> PlanContract | None:
+    def _plan(self, row: SessionRow, interrupt: Interrupt) -> Plan | None:
         if isinstance(interrupt, PlanApprovalInterrupt):
             return interrupt.data.contract
         plan = session_view(row, self._agent.chatflow_link).plan
@@ -70,7 +70,7 @@ def edits_of(answer: JsonMapping) -> list[EditView]:
 
 
 def _ops(answer: JsonMapping) -> list[PatchOp]:
-    edits = PlanEdits.model_validate(answer.get("edits") or {})
+    edits = ManualEdits.model_validate(answer.get("edits") or {})
     ops: Any = answer.get("ops")
     return [
         *(SetParam(node_id=one.node_id, param_name=one.param, value=one.value) for one in edits.values),

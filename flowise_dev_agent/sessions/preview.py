@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final, Literal, NamedTuple
 from uuid import UUID
 
-from flowise_dev_agent.errors import DesignNotFoundError
+from flowise_dev_agent.errors import NoPlanError
 from flowise_dev_agent.patch import FlowNode, GraphIR, Schemas, canvas_view, diff
 from flowise_dev_agent.patch.model.node import new_node
 from flowise_dev_agent.patch.views.canvas_view import CanvasEdge, CanvasNode
@@ -15,7 +15,7 @@ from flowise_dev_agent.persistence import Blobs, Events, SessionRow, Sessions
 from flowise_dev_agent.planning.preview import planned_flow
 from flowise_dev_agent.schemas.flows import Preview, PreviewEdge, PreviewNode
 from flowise_dev_agent.schemas.interrupts import PlanApprovalInterrupt
-from flowise_dev_agent.schemas.plan import Part, PlanContract, PlannedNode
+from flowise_dev_agent.schemas.plan import Part, Plan, PlannedNode
 from flowise_dev_agent.sessions.agent import Agent
 from flowise_dev_agent.sessions.views import open_interrupt, session_view
 from flowise_dev_agent.texts import text
@@ -32,7 +32,7 @@ class Picture(NamedTuple):
     source: Source
     before: GraphIR
     after: GraphIR
-    plan: PlanContract | None
+    plan: Plan | None
     unknown: tuple[PlannedNode, ...] = ()
     unconnected: tuple[str, ...] = ()
 
@@ -40,7 +40,7 @@ class Picture(NamedTuple):
 class Previews:
     """Makes previews of sessions.
 
-    Raises SessionNotFoundError, DesignNotFoundError for a session without a plan, and InvalidInputError for a flow that
+    Raises SessionNotFoundError, NoPlanError for a session without a plan, and InvalidInputError for a flow that
     is no longer stored.
     """
 
@@ -72,7 +72,7 @@ class Previews:
             before, after = await self._graph(change.get("before")), await self._graph(change["after"])
             return Picture("ops" if last.question == "patch_review" else "flow", before, after, contract)
         if contract is None or contract.declined:
-            raise DesignNotFoundError(
+            raise NoPlanError(
                 text("error.no_plan_yet"), hint="Read the session: its open question says what it waits for."
             )
         base = await self._graph(change.get("base") or change.get("after"))
@@ -172,7 +172,7 @@ def _state(
     return "changed" if any(True for _ in values) else "existing"
 
 
-def _parts(plan: PlanContract, before: GraphIR, after: GraphIR) -> list[Part]:
+def _parts(plan: Plan, before: GraphIR, after: GraphIR) -> list[Part]:
     """Parts of the requirement with the ids of their nodes in the picture, including nodes of their values."""
     ids = _present_ids(plan, before, after)
     found: list[Part] = []
@@ -183,7 +183,7 @@ def _parts(plan: PlanContract, before: GraphIR, after: GraphIR) -> list[Part]:
     return found
 
 
-def _present_ids(plan: PlanContract, before: GraphIR, after: GraphIR) -> dict[str, str]:
+def _present_ids(plan: Plan, before: GraphIR, after: GraphIR) -> dict[str, str]:
     """Map ids of the plan to ids in the picture. A node that replaces another may have kept the other's id."""
     ids = {node.id: node.id for node in (*before.nodes, *after.nodes)}
     for one in plan.nodes:

@@ -13,9 +13,9 @@ from pydantic import BaseModel, ValidationError
 from flowise_dev_agent.cursors import decode_cursor, encode_cursor
 from flowise_dev_agent.errors import (
     DatabaseUnavailableError,
-    DesignNotFoundError,
     IdempotencyKeyReusedError,
     InvalidInputError,
+    NoPlanError,
     SecretInTextError,
     SessionConflictError,
     SessionExistsError,
@@ -29,10 +29,10 @@ from flowise_dev_agent.persistence.read_model import AVERAGE_COST, public_status
 from flowise_dev_agent.persistence.sessions import Answer, NewSession
 from flowise_dev_agent.redaction import guarded_json, holds_secret
 from flowise_dev_agent.sanitize import clean_text
-from flowise_dev_agent.schemas.designs import DesignView, stored_form
+from flowise_dev_agent.schemas.designs import SessionPlan, stored_form
 from flowise_dev_agent.schemas.etags import Expected, session_etag
 from flowise_dev_agent.schemas.events import EventPage, SessionEvent
-from flowise_dev_agent.schemas.plan import PlanContract
+from flowise_dev_agent.schemas.plan import Plan
 from flowise_dev_agent.schemas.requests import RequestBody, ResumeSession, StartSession
 from flowise_dev_agent.schemas.session import ListTotals, SessionPage, SessionView
 from flowise_dev_agent.schemas.usage import ExpectedCost, SessionKind
@@ -318,25 +318,25 @@ class SessionService:
             async for event in stream:
                 yield event_view(event)
 
-    async def design(self, session_id: UUID) -> DesignView:
+    async def design(self, session_id: UUID) -> SessionPlan:
         """The session's flow as a design, from its approved plan, else from the plan that waits for approval.
 
         A new flow that was declined has a form with the person's text.
 
-        Raises DesignNotFoundError: the session has no plan yet.
+        Raises NoPlanError: the session has no plan yet.
         """
         row = await self._sessions.get(session_id)
         waiting: Any = (row.interrupt or {}).get("data") or {}
         shown: Any = row.plan or waiting
         plan = shown.get("contract")
-        made = PlanContract.model_validate(without_computed(plan)) if plan else None
+        made = Plan.model_validate(without_computed(plan)) if plan else None
         if made is None or (made.declined and made.operation != "create"):
-            raise DesignNotFoundError(
+            raise NoPlanError(
                 text("error.no_plan_yet"), hint="Read the session: its open question says what it waits for."
             )
         asked: Any = row.request.get("design")
         form = stored_form(shown.get("form")) or stored_form(asked) or form_of(made, row.requirement)
-        return DesignView.model_validate({**without_computed(made.model_dump()), "form": form})
+        return SessionPlan.model_validate({**without_computed(made.model_dump()), "form": form})
 
     async def trace(self, session_id: UUID, sha256: str) -> Trace:
         """Steps inside the flow during one of the session's tests. Raises TraceNotFoundError."""
@@ -393,7 +393,7 @@ class SessionService:
 
 def without_computed(plan: dict[str, Any]) -> dict[str, Any]:
     """Remove the computed fields of a stored plan."""
-    return {name: value for name, value in plan.items() if name in PlanContract.model_fields}
+    return {name: value for name, value in plan.items() if name in Plan.model_fields}
 
 
 def without_secrets(body: RequestBody, *fields: str) -> dict[str, Any]:

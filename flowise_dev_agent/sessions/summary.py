@@ -13,7 +13,7 @@ from flowise_dev_agent.sanitize import shortened
 from flowise_dev_agent.schemas.audit import AuditRow
 from flowise_dev_agent.schemas.base import TextCode, Worded
 from flowise_dev_agent.schemas.change import Conflict, SessionChange
-from flowise_dev_agent.schemas.session import PlanView, SessionSummary, SessionView
+from flowise_dev_agent.schemas.session import ApprovedPlan, SessionSummary, SessionView
 from flowise_dev_agent.sessions.answer_words import ledger_lines
 from flowise_dev_agent.sessions.views import session_view
 from flowise_dev_agent.texts import Param, say_in, translated
@@ -130,7 +130,7 @@ class _Writer:
         if view.degraded:
             yield f"- {self._say('summary.degraded', phases=', '.join(item.phase for item in view.degraded))}"
 
-    def _plan(self, plan: PlanView) -> Iterator[str]:
+    def _plan(self, plan: ApprovedPlan) -> Iterator[str]:
         if plan.approach:
             yield self._say("summary.approach", approach=plan.approach)
             yield ""

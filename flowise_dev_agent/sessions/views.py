@@ -12,7 +12,7 @@ from flowise_dev_agent.schemas.etags import session_etag
 from flowise_dev_agent.schemas.events import SessionEvent, session_event
 from flowise_dev_agent.schemas.interrupts import INTERRUPT, Interrupt, ListedInterrupt
 from flowise_dev_agent.schemas.node_artifacts import ArtifactDetail, ArtifactPage, ArtifactView, read_payload
-from flowise_dev_agent.schemas.session import ListedSession, PlanView, ResultView, SessionView
+from flowise_dev_agent.schemas.session import ApprovedPlan, ListedSession, ResultView, SessionView
 from flowise_dev_agent.schemas.usage import DegradedPhase, PhaseMetrics, Totals
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def session_view(row: "SessionRow", link: ChatflowLink) -> SessionView:
         **_common(row, link),
         etag=session_etag(row.id, row.version),
         interrupt=open_interrupt(row),
-        plan=read(PlanView, row.plan) if row.plan else None,
+        plan=read(ApprovedPlan, row.plan) if row.plan else None,
         result=read(ResultView, row.result) if row.result else None,
         phase_metrics=[read(PhaseMetrics, item) for item in row.totals.get("phase_metrics", [])],
     )

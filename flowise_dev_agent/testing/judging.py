@@ -12,7 +12,7 @@ from flowise_dev_agent.patch.model.nested import nested_components
 from flowise_dev_agent.patch.model.placeholders import MARK
 from flowise_dev_agent.reasoning import playbook
 from flowise_dev_agent.sanitize import shortened
-from flowise_dev_agent.schemas.plan import Criterion, Expectation, Part, PlanContract, TestCase
+from flowise_dev_agent.schemas.plan import Criterion, Expectation, Part, Plan, TestCase
 from flowise_dev_agent.schemas.verdict import (
     CriterionVerdict,
     Evidence,
@@ -199,7 +199,7 @@ def _fields(answer: str) -> set[str]:
 
 def judged(
     verdict: Verdict,
-    plan: PlanContract,
+    plan: Plan,
     results: Sequence[Trial],
     traces: Sequence[Trace],
     flow_data: str,
@@ -357,7 +357,7 @@ def _unreached(graph: GraphIR, traces: Iterable[Trace], first: int) -> list[Crit
 # --- parts and headline ----------------------------------------------------------------------------------------------
 
 
-def _part(part: Part, verdicts: Sequence[CriterionVerdict], plan: PlanContract, graph: GraphIR) -> PartVerdict:
+def _part(part: Part, verdicts: Sequence[CriterionVerdict], plan: Plan, graph: GraphIR) -> PartVerdict:
     def given(state: Literal["done", "assumed", "not_shown", "missing", "not_possible"], reason: str) -> PartVerdict:
         return PartVerdict(id=part.id, quote=part.quote, state=state, reason=reason)
 

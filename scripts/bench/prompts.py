@@ -38,7 +38,7 @@ from flowise_dev_agent.reasoning.contracts import (
 from flowise_dev_agent.reasoning.deterministic import DeterministicReasoner
 from flowise_dev_agent.reasoning.prompts import Prompt, classify_prompt, judge_prompt, patch_prompt, plan_prompt
 from flowise_dev_agent.reasoning.schemas import answer_schema
-from flowise_dev_agent.schemas.plan import Intent, PlanContract, PlannedNode, PlannedValue
+from flowise_dev_agent.schemas.plan import Intent, Plan, PlannedNode, PlannedValue
 from flowise_dev_agent.settings import Phase
 
 CREDENTIALS = {"openAIApi": 1, "anthropicApi": 1}
@@ -56,13 +56,13 @@ class Session:
     """A wish, the plan that a model would make of it, and the ops of the flow that it changes."""
 
     wish: str
-    plan: PlanContract
+    plan: Plan
     base: tuple[dict[str, Any], ...] = ()
 
 
-def _plan(wish: str, nodes: dict[str, str], values: dict[str, Any], **more: Any) -> PlanContract:
+def _plan(wish: str, nodes: dict[str, str], values: dict[str, Any], **more: Any) -> Plan:
     """`nodes` are id -> purpose, `values` are `id.param` -> value."""
-    return PlanContract.model_validate(
+    return Plan.model_validate(
         {
             "goal": wish,
             "operation": "create",

@@ -20,7 +20,7 @@ from flowise_dev_agent.devkit.standin.behaviour import default_reply
 from flowise_dev_agent.devkit.standin.protocol import RecordedRequest, Reply, StandInToolCall
 from flowise_dev_agent.patch import AddNode, BindCredential, Connect, PatchOp, SetOutput, SetParent
 from flowise_dev_agent.schemas.base import Contract, JsonObject
-from flowise_dev_agent.schemas.plan import Criterion, PlanContract, PlannedNode, TestCase, numbered
+from flowise_dev_agent.schemas.plan import Criterion, Plan, PlannedNode, TestCase, numbered
 
 MODEL: Final = {"modelName": "gpt-4o-mini", "streaming": False}
 #: Steps with a model of their own, by the field that names it.
@@ -222,7 +222,7 @@ class Case(Contract):
         """The model inside that flow."""
         return self.model if side == "right" else [*self.broken.model, *self.model]
 
-    def plan(self) -> PlanContract:
+    def plan(self) -> Plan:
         """What the person approved: the nodes of the right flow."""
         nodes = [
             PlannedNode(
@@ -232,7 +232,7 @@ class Case(Contract):
             )
             for node_id, fields in self.right.nodes.items()
         ]
-        plan = PlanContract(
+        plan = Plan(
             operation="create",
             goal=self.wish,
             flow_name=self.id,

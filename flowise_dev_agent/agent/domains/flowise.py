@@ -36,7 +36,7 @@ from flowise_dev_agent.planning.passes.feasibility import reviewed
 from flowise_dev_agent.reasoning.contracts import (
     JudgeRequest,
     PatchRequest,
-    PlanContract,
+    Plan,
     Reasoned,
     Verdict,
 )
@@ -146,7 +146,7 @@ class FlowiseCapability(FlowDomain):
     async def forget(self, context: AgentContext, chatflow_id: str, session: str) -> None:
         await context.flowise.delete_messages(chatflow_id, session)
 
-    async def review_plan(self, context: AgentContext, plan: PlanContract, base: GraphIR) -> list[Finding]:
+    async def review_plan(self, context: AgentContext, plan: Plan, base: GraphIR) -> list[Finding]:
         store = await context.knowledge.nodes()
         return await reviewed(plan, base=base, schemas=store.schemas, flowise=context.flowise)
 
@@ -157,14 +157,14 @@ class FlowiseCapability(FlowDomain):
             # The key may lack the permission: a plan without stores is still one.
             return []
 
-    async def measure_stores(self, context: AgentContext, plan: PlanContract) -> PlanContract:
+    async def measure_stores(self, context: AgentContext, plan: Plan) -> Plan:
         return await measured(plan, context.files, context.flowise)
 
     async def try_code(self, context: AgentContext, code: WrittenCode) -> list[Finding]:
         scope = ToolScope(flowise=context.flowise, knowledge=context.knowledge, plan=code.plan)
         return await failing_functions(scope, code.flow_data, code.ops, code.samples)
 
-    def generate_tests(self, plan: PlanContract, flow_data: str, *, trials: int) -> TestSuite:
+    def generate_tests(self, plan: Plan, flow_data: str, *, trials: int) -> TestSuite:
         graph = GraphIR.from_flow_data(flow_data)
         cases = cases_for(plan.tests, graph)
         reasons = {case.id: why for case in cases if (why := why_not_testable(case, graph))}

@@ -20,7 +20,7 @@ from flowise_dev_agent.agent.tools import DomainTools, shorten
 from flowise_dev_agent.patch import Finding, GraphIR
 from flowise_dev_agent.planning.passes.ready_tools import ops_of, owned, owner_of
 from flowise_dev_agent.reasoning.contracts import PatchRequest, ReadyTool, Reasoned, Verdict
-from flowise_dev_agent.schemas.plan import OpsAnswer, PlanContract
+from flowise_dev_agent.schemas.plan import OpsAnswer, Plan
 from flowise_dev_agent.schemas.verdict import TracedTool, VerdictCategory
 
 #: Code of a finding on a tool that no agent has.
@@ -77,7 +77,7 @@ class ToolDomain(DomainCapability):
             ]
         )
 
-    def generate_tests(self, plan: PlanContract, flow_data: str, *, trials: int) -> TestSuite:
+    def generate_tests(self, plan: Plan, flow_data: str, *, trials: int) -> TestSuite:
         names = {node.node_id for node in owned(plan, self.name)}
         names |= {node.id for node in GraphIR.from_flow_data(flow_data).nodes if owner_of(node.id) == self.name}
         cases = tuple(case for case in plan.tests if names & {*case.expect.tools})

@@ -41,7 +41,7 @@ from flowise_dev_agent.planning.prompt_context import (
     like_flows,
 )
 from flowise_dev_agent.publish import changes
-from flowise_dev_agent.reasoning.contracts import PatchRequest, PlanContract
+from flowise_dev_agent.reasoning.contracts import PatchRequest, Plan
 from flowise_dev_agent.schemas.change import Difference
 from flowise_dev_agent.schemas.event_data import ArtifactData, RetryData
 from flowise_dev_agent.schemas.plan import AmendAnswer, FunctionSample, NothingToChange, OpsAnswer, PatchAnswer
@@ -186,7 +186,7 @@ async def compile_patch_ir(
     }
 
 
-def _amended(plan: PlanContract, answer: AmendAnswer, state: AgentState, nodes: NodeStore) -> PlanContract:
+def _amended(plan: Plan, answer: AmendAnswer, state: AgentState, nodes: NodeStore) -> Plan:
     """Plan with the amendment and the resulting capability."""
     new = [schema for node in answer.nodes if not node.existing and (schema := nodes.get(node.node_name))]
     wider = amended(plan, answer, required_types(new, {}), nodes.schemas)
@@ -194,12 +194,12 @@ def _amended(plan: PlanContract, answer: AmendAnswer, state: AgentState, nodes: 
     return wider.model_copy(update={"capability": with_agreed(made, plan.capability)})
 
 
-def _needs_approval(plan: PlanContract, state: AgentState) -> bool:
+def _needs_approval(plan: Plan, state: AgentState) -> bool:
     agreed = state.plan.agreed
     return agreed is None or plan.capability is None or beyond_approval(plan.capability, agreed) is not None
 
 
-async def _back_to_the_person(plan: PlanContract, reason: str, state: AgentState, context: AgentContext) -> Update:
+async def _back_to_the_person(plan: Plan, reason: str, state: AgentState, context: AgentContext) -> Update:
     """Return the amended plan to the person before anything is written; `define_patch_scope` then asks for new
     credentials.
     """

@@ -28,7 +28,7 @@ from flowise_dev_agent.planning.passes.document_stores import (
     agreed_stores,
 )
 from flowise_dev_agent.planning.pipeline import OF_FORM, OF_TAKEN_PLAN, passed
-from flowise_dev_agent.reasoning.contracts import PlanContract
+from flowise_dev_agent.reasoning.contracts import Plan
 from flowise_dev_agent.schemas.base import kept
 from flowise_dev_agent.schemas.document_stores import DocumentStoreView
 from flowise_dev_agent.schemas.event_data import ArtifactData
@@ -100,7 +100,7 @@ def _of_new_plan(state: AgentState) -> Update:
 
 
 async def _matched_credentials(
-    state: AgentState, context: AgentContext, plan: PlanContract, known: Available
+    state: AgentState, context: AgentContext, plan: Plan, known: Available
 ) -> CredentialState:
     required, chosen = plan.credential_requirements, state.credentials.chosen
     credentials = match_credentials(required, known, chosen)
@@ -119,14 +119,14 @@ class _Lookups:
     async def document_stores(self) -> list[DocumentStoreView]:
         return await self._flows.document_stores(self._context)
 
-    async def review_plan(self, plan: PlanContract, base: GraphIR) -> list[Finding]:
+    async def review_plan(self, plan: Plan, base: GraphIR) -> list[Finding]:
         return await self._flows.review_plan(self._context, plan, base)
 
-    async def measure_stores(self, plan: PlanContract) -> PlanContract:
+    async def measure_stores(self, plan: Plan) -> Plan:
         return await self._flows.measure_stores(self._context, plan)
 
 
-def _is_approved(state: AgentState, previous: PlanContract | None, plan: PlanContract) -> bool:
+def _is_approved(state: AgentState, previous: Plan | None, plan: Plan) -> bool:
     """True if an earlier approval covers the plan: same operation, nothing beyond the agreed capability."""
     agreed = state.plan.agreed
     if not state.plan.approved or agreed is None or previous is None or plan.declined or plan.capability is None:

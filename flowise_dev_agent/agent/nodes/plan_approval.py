@@ -23,7 +23,7 @@ from flowise_dev_agent.approval.binding import beyond_approval
 from flowise_dev_agent.approval.manual_edits import ops_of
 from flowise_dev_agent.patch import GraphIR
 from flowise_dev_agent.planning.details import plan_details
-from flowise_dev_agent.reasoning.contracts import PlanContract
+from flowise_dev_agent.reasoning.contracts import Plan
 from flowise_dev_agent.schemas.designs import ChosenStarter, DesignForm
 from flowise_dev_agent.schemas.interrupts import ApprovalReason, PatternUse, PlanApprovalData, PlanApprovalInterrupt
 from flowise_dev_agent.schemas.plan_text import plan_markdown
@@ -93,7 +93,7 @@ def _still_needed(needs: Sequence[str]) -> list[str]:
     return [text(f"interrupt.needs_{kind}") for kind in dict.fromkeys(one.rpartition(".")[2] for one in needs)]
 
 
-def _about_parts(plan: PlanContract) -> list[str]:
+def _about_parts(plan: Plan) -> list[str]:
     count = len(plan.not_done)
     return [text("interrupt.parts_not_done", number=count, total=len(plan.parts))] if count else []
 
@@ -137,7 +137,7 @@ def _plan_approval(state: AgentState, base: GraphIR) -> PlanApprovalInterrupt:
     )
 
 
-def _declined(state: AgentState, plan: PlanContract, why: str) -> PlanApprovalInterrupt:
+def _declined(state: AgentState, plan: Plan, why: str) -> PlanApprovalInterrupt:
     """Interrupt that asks for an answer, another requirement, or the values that the form of a starter lacks."""
     starter, language = state.plan.starter, state.intent.current.language
     reason: ApprovalReason
@@ -164,7 +164,7 @@ def _declined(state: AgentState, plan: PlanContract, why: str) -> PlanApprovalIn
     )
 
 
-def _reason(state: AgentState, plan: PlanContract, *, widened: bool) -> tuple[ApprovalReason, Sequence[str]]:
+def _reason(state: AgentState, plan: Plan, *, widened: bool) -> tuple[ApprovalReason, Sequence[str]]:
     """Reason for the approval question, and the sentences that explain it."""
     verdict, starter, target = state.review.verdict, state.plan.starter, state.target.flow
     if widened:

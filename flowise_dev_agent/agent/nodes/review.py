@@ -44,7 +44,7 @@ from flowise_dev_agent.redaction import redacted
 from flowise_dev_agent.schemas.change import Difference
 from flowise_dev_agent.schemas.event_data import TestData
 from flowise_dev_agent.schemas.interrupts import FlowLink, Option, ResultReviewData, ResultReviewInterrupt
-from flowise_dev_agent.schemas.plan import PlanContract, TestCase
+from flowise_dev_agent.schemas.plan import Plan, TestCase
 from flowise_dev_agent.schemas.verdict import Regression, TestedIteration, Trace, Trial
 from flowise_dev_agent.settings import LimitSettings
 from flowise_dev_agent.testing.judging import best_of, lost
@@ -184,7 +184,7 @@ def _with_this(state: AgentState, verdict: Verdict) -> list[KeptIteration]:
     return [*others[-_MOST_KEPT:], this]
 
 
-def tested_plan(state: AgentState) -> PlanContract:
+def tested_plan(state: AgentState) -> Plan:
     """Plan with the person's own test questions, if any, instead of its tests."""
     questions = state.tests.questions
     return state.plan.current.with_questions(questions) if questions else state.plan.current

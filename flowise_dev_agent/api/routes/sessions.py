@@ -26,7 +26,7 @@ from flowise_dev_agent.api.responses import REPEATED, declared
 from flowise_dev_agent.api.routing import Routes
 from flowise_dev_agent.api.sse import STREAM_ENDS, event_stream
 from flowise_dev_agent.errors import WebhookSecretError
-from flowise_dev_agent.schemas.designs import DesignView
+from flowise_dev_agent.schemas.designs import SessionPlan
 from flowise_dev_agent.schemas.events import EventPage
 from flowise_dev_agent.schemas.flows import Preview
 from flowise_dev_agent.schemas.requests import RenameSession, ResumeSession, StartSession
@@ -259,7 +259,7 @@ async def resume_session_stream(
 
 
 @router.get("/{session_id}/design", responses=declared("session_not_found", "design_not_found"))
-async def get_session_design(session_id: SessionId, service: Service) -> DesignView:
+async def get_session_design(session_id: SessionId, service: Service) -> SessionPlan:
     """The flow that the session builds, part by part: nodes, values, connections and what becomes of each wish.
     `form` is what `POST /sessions` takes as `design` to build it again, null where a form cannot say it."""
     return await service.design(session_id)

@@ -11,7 +11,7 @@ from flowise_dev_agent.patch.model.placeholders import stands_in
 from flowise_dev_agent.planning.context import PlanContext
 from flowise_dev_agent.planning.session_files import SessionFiles
 from flowise_dev_agent.schemas.attachments import AttachmentFacts
-from flowise_dev_agent.schemas.plan import Criterion, Expectation, PlanContract, PlannedValue, TestCase
+from flowise_dev_agent.schemas.plan import Criterion, Expectation, Plan, PlannedValue, TestCase
 from flowise_dev_agent.testing.cases import MOST_TESTS
 
 #: Code of a finding on a file that the session has and the plan does not use.
@@ -32,7 +32,7 @@ def attached_files(context: PlanContext) -> PlanContext:
     return context.having(with_attached(context.plan, context.schemas, context.request.attachments))
 
 
-def with_attached(plan: PlanContract, schemas: Schemas, attachments: Sequence[AttachmentFacts]) -> PlanContract:
+def with_attached(plan: Plan, schemas: Schemas, attachments: Sequence[AttachmentFacts]) -> Plan:
     """Assign the session's files to the file fields of new nodes that accept their type, replacing planned values and
     placeholders there. An unused file is a warning for the person.
     """
@@ -78,7 +78,7 @@ def with_attached(plan: PlanContract, schemas: Schemas, attachments: Sequence[At
     return plan.model_copy(update={"values": values, "placeholders": placeholders, "findings": [*kept, *findings]})
 
 
-def _with_test_set(plan: PlanContract, attachments: Sequence[AttachmentFacts]) -> PlanContract:
+def _with_test_set(plan: Plan, attachments: Sequence[AttachmentFacts]) -> Plan:
     """Replace the plan's tests by the rows of files that hold questions and expected answers."""
     rows = [row for one in attachments for row in one.tests][:MOST_TESTS]
     if not rows:

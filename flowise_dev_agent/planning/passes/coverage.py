@@ -16,7 +16,7 @@ from flowise_dev_agent.reasoning.prompt_writing import steps_without_instruction
 from flowise_dev_agent.reasoning.wording import one_line
 from flowise_dev_agent.redaction import MASK, masked
 from flowise_dev_agent.sanitize import shortened
-from flowise_dev_agent.schemas.plan import Part, PlanContract
+from flowise_dev_agent.schemas.plan import Part, Plan
 
 
 def missing_resources(context: PlanContext) -> PlanContext:
@@ -70,7 +70,7 @@ class _Fact(NamedTuple):
     text: str
 
 
-def without_missing_resources(plan: PlanContract) -> PlanContract:
+def without_missing_resources(plan: Plan) -> Plan:
     """Mark parts as not possible if a finding names a missing resource that they need."""
     lacking = [one for one in plan.findings if one.code == NOT_ON_THE_SERVER]
     parts = [
@@ -91,7 +91,7 @@ def _needs(part: Part, finding: Finding) -> bool:
     return finding.where in part.nodes
 
 
-def with_uncovered_parts(plan: PlanContract, request: PlanRequest) -> tuple[PlanContract, list[str]]:
+def with_uncovered_parts(plan: Plan, request: PlanRequest) -> tuple[Plan, list[str]]:
     """Downgrade parts that are marked as covered and are not: (plan, problems for the model)."""
     if request.pattern or plan.declined or plan.answer is not None:
         return plan, []
@@ -111,7 +111,7 @@ def with_uncovered_parts(plan: PlanContract, request: PlanRequest) -> tuple[Plan
     return plan.model_copy(update={"parts": parts}), problems
 
 
-def _not_held(plan: PlanContract, base: GraphIR) -> dict[str, list[str]]:
+def _not_held(plan: Plan, base: GraphIR) -> dict[str, list[str]]:
     """Map the id of each part marked as covered to its facts that neither plan nor flow contains.
 
     One fact of each kind is enough: "from 30 to 14" names one that is replaced. A later part may replace a fact of the
@@ -141,7 +141,7 @@ def _is_held(fact: _Fact, folded: str) -> bool:
     return all(_folded(piece) in folded for piece in fixed if piece)
 
 
-def _texts(plan: PlanContract, base: GraphIR) -> Iterator[str]:
+def _texts(plan: Plan, base: GraphIR) -> Iterator[str]:
     """Yield the values and criteria of a plan and the texts of the flow, without the plan's own description."""
     unwritten = {node.node_id for node in steps_without_instructions(plan)}
     yield from (plan.flow_name, *plan.placeholders)

@@ -30,7 +30,7 @@ from flowise_dev_agent.reasoning.contracts import FILE_LOADERS
 from flowise_dev_agent.sanitize import shortened
 from flowise_dev_agent.schemas.attachments import AttachmentFacts
 from flowise_dev_agent.schemas.document_stores import DocumentStoreView, PlannedStore
-from flowise_dev_agent.schemas.plan import PlanContract, PlannedNode, PlannedValue
+from flowise_dev_agent.schemas.plan import Plan, PlannedNode, PlannedValue
 
 #: Codes of findings: a new store cannot be searched here, and a file cannot be read.
 NO_VECTOR_STORE: Final = "NO_VECTOR_STORE"
@@ -73,20 +73,20 @@ async def measured_stores(context: PlanContext) -> PlanContext:
     return context.having(await context.lookups.measure_stores(context.plan))
 
 
-def concerns(plan: PlanContract) -> bool:
+def concerns(plan: Plan) -> bool:
     """True if a new node of the plan reads from a document store."""
     return any(node.node_name in STORE_NODES and not node.existing for node in plan.nodes)
 
 
 def with_stores(
-    plan: PlanContract,
+    plan: Plan,
     attachments: Sequence[AttachmentFacts],
     stores: Sequence[DocumentStoreView],
     said: str,
     *,
     by_form: bool = False,
     schemas: Schemas,
-) -> PlanContract:
+) -> Plan:
     """Set a store in each new node that reads from one.
 
     An existing store is used if the plan names it, or if the person names it and attached no files; it gets the files
@@ -148,7 +148,7 @@ def with_stores(
     )
 
 
-def _chosen(plan: PlanContract, stores: Sequence[DocumentStoreView]) -> DocumentStoreView | None:
+def _chosen(plan: Plan, stores: Sequence[DocumentStoreView]) -> DocumentStoreView | None:
     """Store that a form names."""
     names = [one.value for one in plan.values if one.param == STORE_FIELD]
     return next((one for one in stores if one.id in names or one.name in names), None)
@@ -162,8 +162,8 @@ def stores_of(base: GraphIR) -> dict[str, str]:
 
 
 def with_additions(
-    plan: PlanContract, base: GraphIR, attachments: Sequence[AttachmentFacts], stores: Sequence[DocumentStoreView]
-) -> PlanContract:
+    plan: Plan, base: GraphIR, attachments: Sequence[AttachmentFacts], stores: Sequence[DocumentStoreView]
+) -> Plan:
     """Add the person's files to the store of an existing node, where the plan asks for it by a placeholder."""
     held = {node_id: one for node_id, id_ in stores_of(base).items() for one in stores if one.id == id_}
     documents = documents_of(attachments)
@@ -209,12 +209,12 @@ def grown(store: DocumentStoreView, documents: Iterable[AttachmentFacts]) -> Pla
     )
 
 
-def agreed_stores(plan: PlanContract) -> list[PlannedStore]:
+def agreed_stores(plan: Plan) -> list[PlannedStore]:
     """Planned stores as the approval covers them, without measured figures."""
     return [one.model_copy(update={"chunks": None}) for one in plan.document_stores]
 
 
-async def measured(plan: PlanContract, files: SessionFiles | None, flowise: FlowiseClient) -> PlanContract:
+async def measured(plan: Plan, files: SessionFiles | None, flowise: FlowiseClient) -> Plan:
     """Add to each new store the number of chunks that Flowise makes of its files, and a finding for each unreadable
     file. Nothing is kept on the server.
     """
@@ -275,12 +275,12 @@ def about(store: PlannedStore) -> str:
     return f"Made of {', '.join(store.files)}"
 
 
-def stand_ins(plan: PlanContract) -> dict[str, str]:
+def stand_ins(plan: Plan) -> dict[str, str]:
     """Temporary ids of new stores by name, to check a flow before the stores exist."""
     return {store.name: stand_in_id(store.name) for store in plan.document_stores}
 
 
-def to_make(plan: PlanContract, made: Mapping[str, str]) -> list[PlannedStore]:
+def to_make(plan: Plan, made: Mapping[str, str]) -> list[PlannedStore]:
     """New stores of a plan that do not exist yet."""
     return [store for store in plan.document_stores if store.name not in made]
 
@@ -294,7 +294,7 @@ def with_ids(op: PatchOp, ids: Mapping[str, str]) -> PatchOp:
     return op
 
 
-def plan_with_ids(plan: PlanContract, ids: Mapping[str, str]) -> PlanContract:
+def plan_with_ids(plan: Plan, ids: Mapping[str, str]) -> Plan:
     """Replace the placeholders of new stores in a plan by ids."""
     values = [
         one.model_copy(update={"value": ids[name]}) if (name := new_store(one.value)) and name in ids else one
@@ -314,7 +314,7 @@ def _which(stores: Sequence[DocumentStoreView]) -> str:
     return f"{there} Which document store should it answer from?"
 
 
-def _searched(plan: PlanContract, schemas: Schemas) -> PlanContract:
+def _searched(plan: Plan, schemas: Schemas) -> Plan:
     """Replace an in-memory search, which embeds its chunks at each question, by a search in the document store."""
     loaders = [node for node in plan.nodes if node.node_name == "documentStore" and not node.existing]
     others = [node for node in plan.nodes if node not in loaders and _gives_documents(node, schemas)]

@@ -8,7 +8,7 @@ from flowise_dev_agent.patch import Finding, GraphIR, Schemas
 from flowise_dev_agent.planning.context import PlanContext
 from flowise_dev_agent.schemas.attachments import AttachmentFacts
 from flowise_dev_agent.schemas.designs import PROMPT_FIELDS
-from flowise_dev_agent.schemas.plan import Part, PlanContract, PlannedValue
+from flowise_dev_agent.schemas.plan import Part, Plan, PlannedValue
 
 #: Code of a finding on examples that no prompt takes, or more than one could.
 EXAMPLES_UNUSED: Final = "EXAMPLES_UNUSED"
@@ -29,12 +29,12 @@ def examples(context: PlanContext) -> PlanContext:
 
 
 def with_examples(
-    plan: PlanContract,
+    plan: Plan,
     base: GraphIR,
     schemas: Schemas,
     attachments: Sequence[AttachmentFacts],
     said: Sequence[str] = (),
-) -> PlanContract:
+) -> Plan:
     """Add the pairs of attached files to the plan's only prompt, or to the one whose node the file name or the person
     names. If none matches, a warning asks for it.
     """
@@ -69,12 +69,12 @@ def with_examples(
     return _with_parts(plan, places, names) if len(places) > 1 else plan
 
 
-def _labels(plan: PlanContract, base: GraphIR) -> dict[str, str]:
+def _labels(plan: Plan, base: GraphIR) -> dict[str, str]:
     return {node.id: node.label for node in base.nodes} | {one.node_id: one.label for one in plan.nodes if one.label}
 
 
 def _names(
-    plan: PlanContract,
+    plan: Plan,
     base: GraphIR,
     schemas: Schemas,
     places: Sequence[tuple[str, str]],
@@ -104,9 +104,7 @@ def _place_for(
     return None
 
 
-def _with_parts(
-    plan: PlanContract, places: Sequence[tuple[str, str]], names: Mapping[tuple[str, str], Set[str]]
-) -> PlanContract:
+def _with_parts(plan: Plan, places: Sequence[tuple[str, str]], names: Mapping[tuple[str, str], Set[str]]) -> Plan:
     """Mark the parts about the examples as covered."""
     parts: list[Part] = []
     for part in plan.parts:
@@ -122,9 +120,7 @@ def _is_in(name: str, text: str) -> bool:
     return re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text) is not None
 
 
-def _with_lines(
-    plan: PlanContract, place: tuple[str, str], lines: str, base: GraphIR, schemas: Schemas
-) -> PlanContract:
+def _with_lines(plan: Plan, place: tuple[str, str], lines: str, base: GraphIR, schemas: Schemas) -> Plan:
     node_id, param = place
     node = base.node(node_id)
     planned = next((one for one in plan.values if (one.node_id, one.param) == place), None)
@@ -150,7 +146,7 @@ def _lines(pairs: Sequence[tuple[str, str]], *, in_template: bool) -> str:
     return f"Examples of what is wanted:\n\n{text}"
 
 
-def _prompts(plan: PlanContract, base: GraphIR, schemas: Schemas) -> Iterator[tuple[str, str]]:
+def _prompts(plan: Plan, base: GraphIR, schemas: Schemas) -> Iterator[tuple[str, str]]:
     """Yield (node, field) of each prompt in the plan, else in the flow."""
     nodes = {node.id: node.name for node in base.nodes if node.id not in plan.removals}
     nodes |= {node.node_id: node.node_name for node in plan.nodes if not node.existing}
@@ -164,7 +160,7 @@ def _prompts(plan: PlanContract, base: GraphIR, schemas: Schemas) -> Iterator[tu
             yield from ((node_id, field) for field in PROMPT_FIELDS if field in known)
 
 
-def _default(plan: PlanContract, node_id: str, param: str, schemas: Schemas) -> Any:
+def _default(plan: Plan, node_id: str, param: str, schemas: Schemas) -> Any:
     name = next((node.node_name for node in plan.nodes if node.node_id == node_id), "")
     schema = schemas.get(name)
     entries = schema.input_definitions if schema else ()

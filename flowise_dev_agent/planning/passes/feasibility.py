@@ -38,7 +38,7 @@ from flowise_dev_agent.planning.passes.coverage import NOT_ON_THE_SERVER
 from flowise_dev_agent.planning.values import with_planned_values
 from flowise_dev_agent.reasoning.prompt_writing import INSTRUCTIONS
 from flowise_dev_agent.sanitize import shortened
-from flowise_dev_agent.schemas.plan import PlanContract
+from flowise_dev_agent.schemas.plan import Plan
 
 #: Finding codes that depend on connections and credentials, which a plan does not have.
 _LATER: Final = frozenset({"NESTED_CREDENTIAL_UNBOUND", "CREDENTIAL_UNBOUND", "VARIABLE_NOT_SET", "NOT_AN_ID"})
@@ -63,7 +63,7 @@ async def feasibility(context: PlanContext) -> PlanContext:
     return context.found(await context.lookups.review_plan(context.plan, context.base))
 
 
-async def reviewed(plan: PlanContract, base: GraphIR, schemas: Schemas, flowise: FlowiseClient) -> list[Finding]:
+async def reviewed(plan: Plan, base: GraphIR, schemas: Schemas, flowise: FlowiseClient) -> list[Finding]:
     """Findings on the nodes and values of a plan for the flow `base`; empty if the plan changes nothing."""
     if (
         plan.declined
@@ -81,7 +81,7 @@ async def reviewed(plan: PlanContract, base: GraphIR, schemas: Schemas, flowise:
     return [*(one for one in findings if (one.where, one.field) not in told), *lacking]
 
 
-def _tried(plan: PlanContract, base: GraphIR, schemas: Schemas) -> tuple[GraphIR | None, list[Finding]]:
+def _tried(plan: Plan, base: GraphIR, schemas: Schemas) -> tuple[GraphIR | None, list[Finding]]:
     """Compile the plan without new connections: (flow or None, findings)."""
     ops = [
         *(
@@ -113,7 +113,7 @@ def _as_advice(finding: Finding) -> Finding:
     return finding.model_copy(update={"severity": "warning", "op_index": None, "op_type": "", "hint": hint})
 
 
-def _concerns(finding: Finding, plan: PlanContract, graph: GraphIR) -> bool:
+def _concerns(finding: Finding, plan: Plan, graph: GraphIR) -> bool:
     """True if the finding is about a planned or missing value, independent of later connections."""
     if finding.code in _LATER or not finding.field:
         return False
@@ -139,7 +139,7 @@ def overlap(one: str, other: str) -> bool:
 # --- required connections ---------------------------------------------------------------------------------------------
 
 
-def unfed(plan: PlanContract, base: GraphIR, graph: GraphIR, schemas: Schemas) -> Iterator[Finding]:
+def unfed(plan: Plan, base: GraphIR, graph: GraphIR, schemas: Schemas) -> Iterator[Finding]:
     """Findings for required inputs that no node can feed: of new nodes, and of nodes whose source is removed."""
     new = {node.node_id for node in plan.nodes if not node.existing}
     freed = {(edge.target, edge.input_name) for edge in base.edges if edge.source in plan.removals}
@@ -187,9 +187,7 @@ class _Choice(NamedTuple):
     value: str
 
 
-async def _missing_resources(
-    plan: PlanContract, graph: GraphIR, schemas: Schemas, flowise: FlowiseClient
-) -> list[Finding]:
+async def _missing_resources(plan: Plan, graph: GraphIR, schemas: Schemas, flowise: FlowiseClient) -> list[Finding]:
     """Findings for document stores, flows, assistants, tools and variables that the plan uses and the server lacks."""
     found: list[Finding] = []
     options: dict[tuple[str, str], list[OptionEntry] | None] = {}
@@ -230,7 +228,7 @@ def _shown(text: str) -> str:
     return shortened(text, _NAME_CHARS)
 
 
-def _choices(plan: PlanContract, graph: GraphIR, schemas: Schemas) -> Iterator[_Choice]:
+def _choices(plan: Plan, graph: GraphIR, schemas: Schemas) -> Iterator[_Choice]:
     new = {node.node_id for node in plan.nodes if not node.existing}
     for node in graph.nodes:
         params = [value.param for value in plan.values if value.node_id == node.id]
@@ -275,7 +273,7 @@ async def _options(flowise: FlowiseClient, name: str, method: str) -> list[Optio
         return None
 
 
-async def _missing_variables(plan: PlanContract, flowise: FlowiseClient) -> list[Finding]:
+async def _missing_variables(plan: Plan, flowise: FlowiseClient) -> list[Finding]:
     read = {
         name: value
         for value in plan.values

@@ -10,7 +10,7 @@ from flowise_dev_agent.patch.model.findings import error
 from flowise_dev_agent.planning.context import PlanContext
 from flowise_dev_agent.planning.session_files import SessionFiles
 from flowise_dev_agent.schemas.attachments import AttachmentFacts
-from flowise_dev_agent.schemas.plan import PlanContract, PlannedValue
+from flowise_dev_agent.schemas.plan import Plan, PlannedValue
 
 #: Code of a finding on images that no model of the flow would see.
 IMAGES_UNSEEN: Final = "IMAGES_UNSEEN"
@@ -47,9 +47,7 @@ def images(context: PlanContext) -> PlanContext:
     return context.having(plan)
 
 
-def with_images(
-    plan: PlanContract, base: GraphIR, schemas: Schemas, attachments: Sequence[AttachmentFacts], said: str
-) -> PlanContract:
+def with_images(plan: Plan, base: GraphIR, schemas: Schemas, attachments: Sequence[AttachmentFacts], said: str) -> Plan:
     """Enable image uploads where the models accept them. A model known not to accept images is replaced by its node's
     default, unless the person named it; a finding reports a flow without a suitable model.
     """
@@ -94,7 +92,7 @@ async def uploads(files: SessionFiles | None, flow_data: str) -> list[ImageUploa
     return found
 
 
-def _in_chat(plan: PlanContract, base: GraphIR, schemas: Schemas) -> Iterator[tuple[str, str]]:
+def _in_chat(plan: Plan, base: GraphIR, schemas: Schemas) -> Iterator[tuple[str, str]]:
     """Yield (node, field prefix) of the models of a chatflow that accept images."""
     nodes = [(node.node_id, node.node_name) for node in plan.nodes if not node.existing]
     nodes += [(node.id, node.name) for node in base.nodes if node.id not in plan.removals]
@@ -104,7 +102,7 @@ def _in_chat(plan: PlanContract, base: GraphIR, schemas: Schemas) -> Iterator[tu
                 yield id_, ""
 
 
-def _in_steps(plan: PlanContract, base: GraphIR, schemas: Schemas) -> Iterator[tuple[str, str]]:
+def _in_steps(plan: Plan, base: GraphIR, schemas: Schemas) -> Iterator[tuple[str, str]]:
     chosen = {(one.node_id, one.param): str(one.value) for one in plan.values}
     steps = {node.node_id: node.node_name for node in plan.nodes if not node.existing}
     stays = {node.id: node for node in base.nodes if node.id not in plan.removals}

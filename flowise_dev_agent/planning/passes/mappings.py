@@ -13,7 +13,7 @@ from flowise_dev_agent.patch.model.findings import warning
 from flowise_dev_agent.patch.model.json_text import inner_json
 from flowise_dev_agent.planning.context import PlanContext
 from flowise_dev_agent.reasoning.contracts import ReadyTool, ToolField
-from flowise_dev_agent.schemas.plan import FieldMapping, PlanContract
+from flowise_dev_agent.schemas.plan import FieldMapping, Plan
 from flowise_dev_agent.schemas.verdict import Trace, Trial
 
 #: Codes of findings: an input that no field of another domain fits, more than one does, or one of another type.
@@ -30,7 +30,7 @@ def mappings(context: PlanContext) -> PlanContext:
     return context.having(with_mappings(context.plan, context.request.ready_tools)) if context.is_open else context
 
 
-def with_mappings(plan: PlanContract, tools: Sequence[ReadyTool]) -> PlanContract:
+def with_mappings(plan: Plan, tools: Sequence[ReadyTool]) -> Plan:
     """Add the field mappings of a plan. A field matches an input by name with its object: `workerId` is `worker.id`,
     and `id` alone matches nothing.
     """

@@ -8,7 +8,7 @@ from pydantic import JsonValue
 from flowise_dev_agent.patch import AddNode, Connect, Disconnect, Finding, FlowNode, GraphIR, PatchOp, Schemas
 from flowise_dev_agent.planning.context import PlanContext
 from flowise_dev_agent.reasoning.contracts import ReadyTool
-from flowise_dev_agent.schemas.plan import PlanContract, PlannedNode, PlannedValue, TestCase
+from flowise_dev_agent.schemas.plan import Plan, PlannedNode, PlannedValue, TestCase
 
 #: Field with the tools of an agentflow's agent, and the fields of a row.
 AGENT: Final = "agentAgentflow"
@@ -31,12 +31,12 @@ def owner_of(node_id: str) -> str:
     return domain if separator else ""
 
 
-def owned(plan: PlanContract, domain: str) -> list[PlannedNode]:
+def owned(plan: Plan, domain: str) -> list[PlannedNode]:
     """New nodes of a plan that a domain provides."""
     return [node for node in plan.nodes if not node.existing and owner_of(node.node_id) == domain]
 
 
-def with_ready_tools(plan: PlanContract, tools: Sequence[ReadyTool], base: GraphIR, schemas: Schemas) -> PlanContract:
+def with_ready_tools(plan: Plan, tools: Sequence[ReadyTool], base: GraphIR, schemas: Schemas) -> Plan:
     """Add tools to a plan: their nodes, values and data, and a test for the use of each.
 
     In an agentflow they become rows of its agent. Without an agent that takes tools a finding says so.
@@ -76,7 +76,7 @@ def with_ready_tools(plan: PlanContract, tools: Sequence[ReadyTool], base: Graph
     return plan
 
 
-def ops_of(plan: PlanContract, domain: str, base: GraphIR, schemas: Schemas) -> list[PatchOp]:
+def ops_of(plan: Plan, domain: str, base: GraphIR, schemas: Schemas) -> list[PatchOp]:
     """Ops for a domain's new nodes in a plan: each node with its values, connected to the agent."""
     agent = _agent_of(plan, base, schemas)
     ops: list[PatchOp] = []
@@ -98,7 +98,7 @@ def _about(op: PatchOp) -> tuple[str, ...]:
     return (op.source_node_id,) if isinstance(op, Connect | Disconnect) else (op.node_id,)
 
 
-def _agent_of(plan: PlanContract, base: GraphIR, schemas: Schemas) -> str | None:
+def _agent_of(plan: Plan, base: GraphIR, schemas: Schemas) -> str | None:
     """Id of the agent that gets the tools: a planned one before one of the flow."""
     planned = [(node.node_id, node.node_name) for node in plan.nodes if node.node_id not in plan.removals]
     stays = [(node.id, node.name) for node in base.nodes if node.id not in plan.removals]
@@ -112,7 +112,7 @@ def _agent_of(plan: PlanContract, base: GraphIR, schemas: Schemas) -> str | None
     return None
 
 
-def _with_node(plan: PlanContract, tool: ReadyTool, base: GraphIR) -> PlanContract:
+def _with_node(plan: Plan, tool: ReadyTool, base: GraphIR) -> Plan:
     if base.node(tool.node_id) is not None:
         return plan
     # The same tool, planned without the domain's knowledge.
@@ -128,7 +128,7 @@ def _with_node(plan: PlanContract, tool: ReadyTool, base: GraphIR) -> PlanContra
     return plan.model_copy(update={"nodes": nodes, "values": values})
 
 
-def _with_row(plan: PlanContract, tool: ReadyTool, agent: str, base: GraphIR) -> PlanContract:
+def _with_row(plan: Plan, tool: ReadyTool, agent: str, base: GraphIR) -> Plan:
     planned = next((one for one in plan.values if (one.node_id, one.param) == (agent, ROWS)), None)
     rows = _rows(planned.value if planned else None) or _rows(_inputs(base.node(agent)).get(ROWS))
     rows = [row for row in rows if row.get(_SELECTED) != tool.node_name or row.get(f"{_SELECTED}Config")]

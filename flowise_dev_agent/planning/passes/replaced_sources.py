@@ -8,7 +8,7 @@ from flowise_dev_agent.patch.model.definitions import type_set
 from flowise_dev_agent.patch.model.values import is_empty
 from flowise_dev_agent.planning.context import PlanContext
 from flowise_dev_agent.reasoning.contracts import PlanRequest
-from flowise_dev_agent.schemas.plan import PlanContract, PlannedNode
+from flowise_dev_agent.schemas.plan import Plan, PlannedNode
 
 
 class _Place(NamedTuple):
@@ -25,7 +25,7 @@ def replaced_sources(context: PlanContext) -> PlanContext:
     return context.having(plan).found(findings)
 
 
-def with_replaced_sources(plan: PlanContract, request: PlanRequest) -> tuple[PlanContract, list[Finding]]:
+def with_replaced_sources(plan: Plan, request: PlanRequest) -> tuple[Plan, list[Finding]]:
     """Add the removals that follow from new nodes, and a finding for each ambiguous one.
 
     A node is removed if it has the new node's category and feeds only the input that both fit.
@@ -56,9 +56,7 @@ def with_replaced_sources(plan: PlanContract, request: PlanRequest) -> tuple[Pla
     return plan.model_copy(update={"removals": removals}), findings
 
 
-def _taken_places(
-    node: PlannedNode, plan: PlanContract, removals: list[str], base: GraphIR, store: NodeStore
-) -> list[_Place]:
+def _taken_places(node: PlannedNode, plan: Plan, removals: list[str], base: GraphIR, store: NodeStore) -> list[_Place]:
     """Occupied inputs that a new node fits; empty if it fits a free input."""
     schema = store.get(node.node_name)
     types = {name for output in schema.outputs for name in output.base_classes} if schema else set[str]()

@@ -9,7 +9,7 @@ from flowise_dev_agent.agent.domains.function_trials import failing_functions
 from flowise_dev_agent.approval.binding import capability_of
 from flowise_dev_agent.flowise import FlowiseClient
 from flowise_dev_agent.patch import AddNode, GraphIR, Schemas, compile_ops
-from flowise_dev_agent.schemas.plan import FunctionSample, PlanContract, PlannedNode
+from flowise_dev_agent.schemas.plan import FunctionSample, Plan, PlannedNode
 
 ID = "customFunctionAgentflow_0"
 
@@ -36,7 +36,7 @@ async def test_a_function_gives_what_its_sample_says(
     params = {"customFunctionJavascriptFunction": code, "customFunctionInputVariables": rows}
     ops = [AddNode(node_name="customFunctionAgentflow", node_id=ID, params=params)]
     node = PlannedNode(node_id=ID, node_name="customFunctionAgentflow", purpose="x")
-    plan = PlanContract(goal="x", operation="create", flow_name="x", flow_kind="AGENTFLOW", nodes=[node])
+    plan = Plan(goal="x", operation="create", flow_name="x", flow_kind="AGENTFLOW", nodes=[node])
     plan = plan.model_copy(update={"capability": capability_of(plan, [], schemas)})
     unused: Any = None
     scope = ToolScope(flowise=flowise_client, knowledge=unused, plan=plan)

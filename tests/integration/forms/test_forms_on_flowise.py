@@ -17,12 +17,12 @@ from flowise_dev_agent.forms.plan import plan_of
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import GraphIR, compile_ops
 from flowise_dev_agent.schemas.designs import DesignForm
-from flowise_dev_agent.schemas.plan import PlanContract
+from flowise_dev_agent.schemas.plan import Plan
 from tests.fixtures.receiver import running_receiver
 
 #: Makes a flow of a form's steps; asks it in one session.
 Ask = Callable[..., Awaitable[Prediction]]
-Steps = Callable[..., Awaitable[tuple[PlanContract, Ask]]]
+Steps = Callable[..., Awaitable[tuple[Plan, Ask]]]
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ async def test_flow_of_a_form_answers_its_own_test_questions(
 
 async def made(
     form: DesignForm, catalogue: NodeStore, flowise: FlowiseAccess, client: FlowiseClient
-) -> tuple[PlanContract, str]:
+) -> tuple[Plan, str]:
     """A flow on the Flowise as its form says: its plan and its id."""
     plan = plan_of(form, Offer(catalogue, dict.fromkeys(flowise.credentials, 1)))
     assert plan.declined is None
@@ -79,7 +79,7 @@ async def made(
 
 @pytest.fixture
 def steps(catalogue: NodeStore, flowise: FlowiseAccess, flowise_client: FlowiseClient) -> Steps:
-    async def build(*steps: dict[str, Any], **more: Any) -> tuple[PlanContract, Ask]:
+    async def build(*steps: dict[str, Any], **more: Any) -> tuple[Plan, Ask]:
         form = DesignForm.model_validate({"name": "Steps", "kind": "steps", "steps": steps, **more})
         plan, id_ = await made(form, catalogue, flowise, flowise_client)
         session = str(uuid.uuid4())

@@ -28,7 +28,7 @@ from flowise_dev_agent.planning.session_files import SessionFiles
 from flowise_dev_agent.publish import Publisher
 from flowise_dev_agent.reasoning.contracts import (
     Intent,
-    PlanContract,
+    Plan,
     PlannedNode,
     Reasoned,
     Usage,
@@ -146,7 +146,7 @@ class Script(Reasoner):
     async def classify(self, request: Any) -> Reasoned[Intent]:
         return self._next("classify", request, self.intents)
 
-    async def plan(self, request: Any) -> Reasoned[PlanContract]:
+    async def plan(self, request: Any) -> Reasoned[Plan]:
         result = self._next("plan", request, self.plans)
         if request.review is None or result.mode == "deterministic":
             return result
@@ -229,7 +229,7 @@ class BenchBlobs:
         return self.rows[sha256]
 
 
-def plan(**values: Any) -> PlanContract:
+def plan(**values: Any) -> Plan:
     base: dict[str, Any] = {
         "goal": "A support bot",
         "operation": "create",
@@ -243,7 +243,7 @@ def plan(**values: Any) -> PlanContract:
         "success_criteria": ["It answers"],
         "test_questions": ["Hello", "Who are you?"],
     }
-    return PlanContract(**{**base, **values})
+    return Plan(**{**base, **values})
 
 
 def _fields(raised: str | dict[str, Any]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from flowise_dev_agent.patch import GraphIR
 from flowise_dev_agent.planning.passes.mappings import kept_to, with_mappings, with_sources
 from flowise_dev_agent.planning.passes.ready_tools import with_ready_tools
 from flowise_dev_agent.reasoning.contracts import ReadyTool, ToolField
-from flowise_dev_agent.schemas.plan import FieldMapping, PlanContract, PlannedNode
+from flowise_dev_agent.schemas.plan import FieldMapping, Plan, PlannedNode
 from flowise_dev_agent.schemas.plan_text import plan_markdown
 from flowise_dev_agent.schemas.verdict import Trace, TracedTool, TracedTurn, Trial
 from tests.unit.agent.rig import plan
@@ -37,7 +37,7 @@ def tool(domain: str, *takes: ToolField, gives: tuple[str, ...] = (), pii: tuple
 
 def mapped(
     *takes: ToolField, gives: tuple[str, ...] = PEOPLE, pii: tuple[str, ...] = ("worker.name",)
-) -> tuple[PlanContract, list[tuple[str, str | None]]]:
+) -> tuple[Plan, list[tuple[str, str | None]]]:
     tools = [tool("workday", gives=gives, pii=pii), tool("tickets", *takes)]
     made = with_mappings(plan(domain_targets=["flowise", "workday", "tickets"]), tools)
     return made, [(one.code, one.where) for one in made.findings]

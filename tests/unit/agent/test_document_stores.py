@@ -22,7 +22,7 @@ from flowise_dev_agent.planning.passes.document_stores import (
 )
 from flowise_dev_agent.schemas.attachments import AttachmentFacts
 from flowise_dev_agent.schemas.document_stores import DocumentStoreView
-from flowise_dev_agent.schemas.plan import PlanContract, PlannedNode, PlannedValue
+from flowise_dev_agent.schemas.plan import Plan, PlannedNode, PlannedValue
 from flowise_dev_agent.schemas.plan_text import plan_markdown
 from tests.unit.agent.rig import OPENAI, Bench, BenchFlowise, _snapshot, plan
 from tests.unit.agent.test_attached import HANDBOOK, Files
@@ -35,7 +35,7 @@ HR = DocumentStoreView(id="id-hr", name="HR policies", status="UPSERTED", search
 DRAFTS = DocumentStoreView(id="id-drafts", name="HR", status="SYNC", searchable=False)
 
 
-def proposed(store_node: str, *others: str, **values: Any) -> PlanContract:
+def proposed(store_node: str, *others: str, **values: Any) -> Plan:
     names = [store_node, *others, "chatOpenAI", "conversationalRetrievalQAChain"]
     nodes = [PlannedNode(node_id=f"{name}_0", node_name=name, purpose=name) for name in names]
     return plan(nodes=nodes, **values)
@@ -45,11 +45,11 @@ def chosen(store: str, node: str = "documentStore") -> PlannedValue:
     return PlannedValue(node_id=f"{node}_0", param="selectedStore", value=store)
 
 
-def value_of(made: PlanContract) -> list[object]:
+def value_of(made: Plan) -> list[object]:
     return [one.value for one in made.values if one.param == "selectedStore"]
 
 
-def stored(made: PlanContract, said: str = "", *, files: Any = (), stores: Any = (), by_form: bool = False) -> Any:
+def stored(made: Plan, said: str = "", *, files: Any = (), stores: Any = (), by_form: bool = False) -> Any:
     return with_stores(made, files, stores, said, by_form=by_form, schemas=SCHEMAS)
 
 

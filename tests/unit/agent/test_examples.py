@@ -11,7 +11,7 @@ from flowise_dev_agent.planning.passes.attached import with_attached
 from flowise_dev_agent.planning.passes.document_stores import with_stores
 from flowise_dev_agent.planning.passes.examples import EXAMPLES_UNUSED, with_examples
 from flowise_dev_agent.schemas.attachments import AttachmentFacts
-from flowise_dev_agent.schemas.plan import Part, PlanContract, PlannedNode, PlannedValue
+from flowise_dev_agent.schemas.plan import Part, Plan, PlannedNode, PlannedValue
 from tests.unit.agent.rig import plan
 
 SCHEMAS = NodeStore.from_snapshot().schemas
@@ -20,13 +20,13 @@ FILE = AttachmentFacts(name="examples.csv", kind="csv", size=9, examples=PAIRS)
 LINES = "Examples of what is wanted:\n\nInput: I love it\nOutput: good\n\nInput: Set {{a}}\nOutput: bad"
 
 
-def proposed(*names: str, param: str = "", value: Any = None, kind: str = "CHATFLOW") -> PlanContract:
+def proposed(*names: str, param: str = "", value: Any = None, kind: str = "CHATFLOW") -> Plan:
     nodes = [PlannedNode(node_id=f"{name}_0", node_name=name, purpose=name) for name in names]
     given = [PlannedValue(node_id=f"{names[0]}_0", param=param, value=value)] if param else []
     return plan(nodes=nodes, values=given).model_copy(update={"flow_kind": kind})
 
 
-def with_file(made: PlanContract, base: GraphIR | None = None) -> PlanContract:
+def with_file(made: Plan, base: GraphIR | None = None) -> Plan:
     return with_examples(made, base or GraphIR.empty(), SCHEMAS, [FILE])
 
 
@@ -51,7 +51,7 @@ def with_file(made: PlanContract, base: GraphIR | None = None) -> PlanContract:
     ],
     ids=["default", "prompt of the plan", "template"],
 )
-def test_the_pairs_are_lines_of_the_one_prompt(made: PlanContract, place: str, wanted: str) -> None:
+def test_the_pairs_are_lines_of_the_one_prompt(made: Plan, place: str, wanted: str) -> None:
     found = with_file(made)
     assert [(f"{one.node_id}.{one.param}", one.value) for one in found.values] == [(place, wanted)]
     assert with_file(found) == found
@@ -78,7 +78,7 @@ def test_without_one_prompt_for_them_the_plan_says_so(names: tuple[str, ...]) ->
     assert ([one.code for one in found.findings], found.values) == ([EXAMPLES_UNUSED], [])
 
 
-def two_steps(*parts: Part, labels: tuple[str, str] = ("Judge mood", "Write reply")) -> PlanContract:
+def two_steps(*parts: Part, labels: tuple[str, str] = ("Judge mood", "Write reply")) -> Plan:
     nodes = [
         PlannedNode(node_id=f"llmAgentflow_{number}", node_name="llmAgentflow", purpose=label, label=label)
         for number, label in enumerate(labels)
@@ -86,7 +86,7 @@ def two_steps(*parts: Part, labels: tuple[str, str] = ("Judge mood", "Write repl
     return plan(nodes=nodes, parts=list(parts)).model_copy(update={"flow_kind": "AGENTFLOW"})
 
 
-def placed(made: PlanContract) -> list[str]:
+def placed(made: Plan) -> list[str]:
     return [one.node_id for one in made.values]
 
 

@@ -12,7 +12,7 @@ from flowise_dev_agent.agent.domains.function_trials import failing_functions
 from flowise_dev_agent.approval.binding import capability_of
 from flowise_dev_agent.errors import FlowiseServerError
 from flowise_dev_agent.patch import AddNode, Connect, Finding, GraphIR, PatchOp, compile_ops
-from flowise_dev_agent.reasoning.contracts import PlanContract, PlannedNode
+from flowise_dev_agent.reasoning.contracts import Plan, PlannedNode
 from flowise_dev_agent.schemas.plan import FunctionSample, OpsAnswer
 from tests.unit.agent.rig import OPENAI, Bench, plan
 from tests.unit.agent.test_graph import credentials
@@ -26,7 +26,7 @@ def function(number: int, code: str, **variables: str) -> AddNode:
     return AddNode(node_name=NODE, node_id=f"{NODE}_{number}", label=f"Convert {number}", params=params)
 
 
-def planned(*ops: PatchOp) -> PlanContract:
+def planned(*ops: PatchOp) -> Plan:
     """The plan of the nodes that the ops add."""
     added = [op for op in ops if isinstance(op, AddNode)]
     nodes = [PlannedNode(node_id=op.node_id, node_name=op.node_name, purpose="x") for op in added]

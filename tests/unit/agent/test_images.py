@@ -6,7 +6,7 @@ from flowise_dev_agent.patch import AddNode, Connect, GraphIR, compile_ops
 from flowise_dev_agent.planning.passes.attached import with_attached
 from flowise_dev_agent.planning.passes.images import IMAGES_UNSEEN, MODEL_BLIND, uploads, with_images
 from flowise_dev_agent.schemas.attachments import AttachmentFacts
-from flowise_dev_agent.schemas.plan import PlanContract, PlannedNode, PlannedValue
+from flowise_dev_agent.schemas.plan import Plan, PlannedNode, PlannedValue
 from tests.unit.agent.rig import _snapshot, plan
 from tests.unit.agent.test_attached import Files
 
@@ -14,17 +14,17 @@ SCHEMAS = _snapshot().schemas
 PHOTO = AttachmentFacts(name="photo.png", kind="image", size=9, pixels=(4, 4))
 
 
-def proposed(*names: str, **values: str) -> PlanContract:
+def proposed(*names: str, **values: str) -> Plan:
     nodes = [PlannedNode(node_id=f"{name}_0", node_name=name, purpose=name) for name in names]
     given = [PlannedValue(node_id=f"{names[0]}_0", param=param, value=value) for param, value in values.items()]
     return plan(nodes=nodes, values=given)
 
 
-def seen(proposal: PlanContract, said: str = "", base: GraphIR | None = None) -> PlanContract:
+def seen(proposal: Plan, said: str = "", base: GraphIR | None = None) -> Plan:
     return with_images(proposal, base or GraphIR.empty(), SCHEMAS, [PHOTO], said)
 
 
-def values_of(made: PlanContract) -> list[tuple[str, str, object]]:
+def values_of(made: Plan) -> list[tuple[str, str, object]]:
     return [(one.node_id, one.param, one.value) for one in made.values]
 
 

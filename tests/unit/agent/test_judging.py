@@ -21,7 +21,7 @@ from flowise_dev_agent.reasoning.votes import (
     verdict_of,
     without_a_real_model,
 )
-from flowise_dev_agent.schemas.plan import Criterion, Expectation, Part, PlanContract, TestCase
+from flowise_dev_agent.schemas.plan import Criterion, Expectation, Part, Plan, TestCase
 from flowise_dev_agent.schemas.verdict import (
     CriterionVerdict,
     Evidence,
@@ -69,7 +69,7 @@ def ran(*nodes: str, **more: Any) -> Trace:
     return Trace(steps=[TraceStep(node_id=node) for node in nodes], **more)
 
 
-def contract(expect: Expectation | None = None, **values: Any) -> PlanContract:
+def contract(expect: Expectation | None = None, **values: Any) -> Plan:
     case = TestCase(id="t1", turns=["Who am I?"], expect=expect or Expectation())
     criteria = [Criterion(id="c1", text="It remembers the name.", tests=["t1"])]
     return plan(**{"tests": [case], "criteria": criteria, **values})
@@ -82,7 +82,7 @@ def vote(quote: str = "You said Eva", state: Any = "shown", number: int = 1, nod
 
 def verdict(
     given: Verdict,
-    agreed: PlanContract | None = None,
+    agreed: Plan | None = None,
     results: tuple[Trial, ...] = (),
     traces: tuple[Trace, ...] = (),
     data: str = EMPTY,

@@ -10,7 +10,7 @@ from flowise_dev_agent.flowise.models import Credential
 from flowise_dev_agent.knowledge.credential_store import CredentialStore
 from flowise_dev_agent.knowledge.pattern_library import PatternLibrary
 from flowise_dev_agent.patch import AddNode, Connect, PatchOp, SetParam
-from flowise_dev_agent.reasoning.contracts import Intent, PlanContract, PlannedNode, Reasoned, Verdict
+from flowise_dev_agent.reasoning.contracts import Intent, Plan, PlannedNode, Reasoned, Verdict
 from flowise_dev_agent.reasoning.deterministic import DeterministicReasoner
 from flowise_dev_agent.schemas.designs import DesignForm
 from flowise_dev_agent.schemas.plan import PlannedValue
@@ -230,7 +230,7 @@ class Seeker(Script):
         super().__init__()
         self.read: list[str] = []
 
-    async def plan(self, request: Any) -> Reasoned[PlanContract]:
+    async def plan(self, request: Any) -> Reasoned[Plan]:
         for name, arguments in (
             ("flowise.search_patterns", {"query": WISH}),
             ("flowise.use_pattern", {"pattern_id": 1}),

@@ -31,7 +31,7 @@ from flowise_dev_agent.schemas.plan import (
     Capability,
     CredentialBinding,
     NodeCapability,
-    PlanContract,
+    Plan,
     PlannedNode,
     PlannedValue,
     ToolBinding,
@@ -58,11 +58,11 @@ def planned(node_id: str, *, existing: bool = True) -> PlannedNode:
     return PlannedNode(node_id=node_id, node_name=node_id.rpartition("_")[0], purpose="x", existing=existing)
 
 
-def contract(*nodes: PlannedNode, **fields: Any) -> PlanContract:
+def contract(*nodes: PlannedNode, **fields: Any) -> Plan:
     return plan(operation="update", nodes=list(nodes), **fields)
 
 
-def refused(ops: list[PatchOp], wanted: PlanContract, catalogue: NodeStore, said: str = "") -> list[str]:
+def refused(ops: list[PatchOp], wanted: Plan, catalogue: NodeStore, said: str = "") -> list[str]:
     base = compile_ops(GraphIR.empty(), CHAT, catalogue.schemas).graph
     capability = capability_of(wanted, [said], catalogue.schemas)
     found = outside_plan(ops, wanted, capability, catalogue.schemas, base)
@@ -70,7 +70,7 @@ def refused(ops: list[PatchOp], wanted: PlanContract, catalogue: NodeStore, said
     return [finding.detail for finding in found]
 
 
-def unmet(ops: list[PatchOp], wanted: PlanContract, catalogue: NodeStore) -> list[str]:
+def unmet(ops: list[PatchOp], wanted: Plan, catalogue: NodeStore) -> list[str]:
     base = compile_ops(GraphIR.empty(), CHAT, catalogue.schemas).graph
     after = compile_ops(base, ops, catalogue.schemas).graph if ops else base
     found = not_met(wanted, base, after)
@@ -278,7 +278,7 @@ def test_an_address_inside_a_json_text_is_seen(catalogue: NodeStore) -> None:
     ],
 )
 def test_p94_what_the_plan_promises_must_be_in_the_flow(
-    wanted: PlanContract, ops: list[PatchOp], missing: str | None, catalogue: NodeStore
+    wanted: Plan, ops: list[PatchOp], missing: str | None, catalogue: NodeStore
 ) -> None:
     messages = unmet(ops, wanted, catalogue)
     assert (missing in messages[0]) if missing else (messages == [])

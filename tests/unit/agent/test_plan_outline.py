@@ -3,18 +3,18 @@
 import pytest
 
 from flowise_dev_agent.agent.plan_outline import change_of, store
-from flowise_dev_agent.schemas.node_artifacts import OperationCounts, PlanStage, PlanTask, StoredPlan, TaskStatus
+from flowise_dev_agent.schemas.node_artifacts import OperationCounts, StoredPlan, StoredStage, StoredTask, TaskStatus
 
 
-def task(id_: str, key: str = "", status: TaskStatus = "planned", title: str = "") -> PlanTask:
-    return PlanTask(task_id=id_, task_key=key or id_, status=status, title=title)
+def task(id_: str, key: str = "", status: TaskStatus = "planned", title: str = "") -> StoredTask:
+    return StoredTask(task_id=id_, task_key=key or id_, status=status, title=title)
 
 
-def stage(*tasks: PlanTask, id_: str = "nodes", key: str = "nodes") -> PlanStage:
-    return PlanStage(stage_id=id_, stage_key=key, tasks=list(tasks))
+def stage(*tasks: StoredTask, id_: str = "nodes", key: str = "nodes") -> StoredStage:
+    return StoredStage(stage_id=id_, stage_key=key, tasks=list(tasks))
 
 
-def plan(*stages: PlanStage) -> StoredPlan:
+def plan(*stages: StoredStage) -> StoredPlan:
     return StoredPlan(plan_id="s", stages=list(stages))
 
 

@@ -10,10 +10,10 @@ from flowise_dev_agent.forms.ops import to_ops
 from flowise_dev_agent.forms.plan import plan_of
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import AddNode, Connect, GraphIR, compile_ops
-from flowise_dev_agent.planning.preview import PlannedFlow, planned_flow
+from flowise_dev_agent.planning.preview import FlowPreview, planned_flow
 from flowise_dev_agent.schemas.designs import DesignForm
 from flowise_dev_agent.schemas.flows import Preview
-from flowise_dev_agent.schemas.plan import DesignConnection, Part, PlanContract
+from flowise_dev_agent.schemas.plan import NamedConnection, Part, Plan
 from flowise_dev_agent.sessions.preview import Picture, drawn
 from tests.unit.agent.test_plan_review import node, planned
 
@@ -30,7 +30,7 @@ def ends(graph: GraphIR) -> set[tuple[str, ...]]:
     return {edge.ends for edge in graph.edges}
 
 
-def preview_of(plan: PlanContract, catalogue: NodeStore, base: GraphIR | None = None) -> Preview:
+def preview_of(plan: Plan, catalogue: NodeStore, base: GraphIR | None = None) -> Preview:
     before = base or GraphIR.empty()
     found = planned_flow(plan, before, catalogue.schemas)
     picture = Picture("plan", before, found.graph, plan, found.unknown, found.unconnected)
@@ -69,7 +69,7 @@ def test_connections_that_follow_from_types_are_expected_and_named_ones_are_not(
         ("chatOpenAI_0", "conversationChain_0", "new", True),
         ("bufferMemory_0", "conversationChain_0", "new", True),
     }
-    named = DesignConnection(source="chatOpenAI_0", target="conversationChain_0", input="model")
+    named = NamedConnection(source="chatOpenAI_0", target="conversationChain_0", input="model")
     shown = preview_of(plan.model_copy(update={"connections": [named]}), catalogue)
     assert {(one.edge.source, one.expected) for one in shown.edges} == {
         ("chatOpenAI_0", False),
@@ -192,5 +192,5 @@ def test_a_flow_of_400_nodes_is_drawn_quickly_and_in_bounds(catalogue: NodeStore
 
 def test_an_unconnected_pair_of_nodes_is_named(catalogue: NodeStore) -> None:
     found = planned_flow(planned("calculator_0", "chatOpenAI_0"), GraphIR.empty(), catalogue.schemas)
-    assert isinstance(found, PlannedFlow)
+    assert isinstance(found, FlowPreview)
     assert set(found.unconnected) == {"calculator_0", "chatOpenAI_0"}

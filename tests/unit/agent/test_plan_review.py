@@ -8,7 +8,7 @@ from flowise_dev_agent.errors import FlowiseServerError
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import AddNode, Connect, Finding, GraphIR, OptionEntry, compile_ops
 from flowise_dev_agent.planning.passes.feasibility import reviewed
-from flowise_dev_agent.schemas.plan import PlanContract, PlannedNode, PlannedValue
+from flowise_dev_agent.schemas.plan import Plan, PlannedNode, PlannedValue
 from tests.unit.agent.rig import BenchFlowise, plan
 from tests.unit.agent.test_update import made_for
 
@@ -40,7 +40,7 @@ def node(id_: str, **more: Any) -> PlannedNode:
     return PlannedNode(node_id=id_, node_name=id_.rpartition("_")[0], purpose="x", **more)
 
 
-def planned(*ids: str, values: dict[str, Any] | None = None, **more: Any) -> PlanContract:
+def planned(*ids: str, values: dict[str, Any] | None = None, **more: Any) -> Plan:
     found = [
         PlannedValue(node_id=place.partition(".")[0], param=place.partition(".")[2], value=value)
         for place, value in (values or {}).items()
@@ -53,11 +53,11 @@ def planned(*ids: str, values: dict[str, Any] | None = None, **more: Any) -> Pla
         "flow_kind": kind,
         "nodes": [node(id_) for id_ in ids],
     }
-    return PlanContract(**{**whole, "values": found, **more})
+    return Plan(**{**whole, "values": found, **more})
 
 
 async def review(
-    plan: PlanContract, catalogue: NodeStore, *, base: GraphIR | None = None, server: Server | None = None
+    plan: Plan, catalogue: NodeStore, *, base: GraphIR | None = None, server: Server | None = None
 ) -> list[Finding]:
     found = await reviewed(plan, base or GraphIR.empty(), catalogue.schemas, server or Server())
     # As the state of the session reads them again.

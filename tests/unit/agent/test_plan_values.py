@@ -19,7 +19,7 @@ from flowise_dev_agent.patch import (
 )
 from flowise_dev_agent.patch.model.nested import parse_path, value_at
 from flowise_dev_agent.planning.values import with_files_to_come, with_planned_values
-from flowise_dev_agent.schemas.plan import PlanContract, PlannedNode
+from flowise_dev_agent.schemas.plan import Plan, PlannedNode
 from tests.unit.agent.rig import plan
 from tests.unit.agent.test_plan_binding import CHAT, contract, planned, value
 from tests.unit.agent.test_update import add_flow, drafts, inputs_of, made_for
@@ -29,7 +29,7 @@ HOT = SetParam(node_id="chatOpenAI_0", param_name="temperature", value=0.9)
 
 
 def built(
-    ops: list[PatchOp], wanted: PlanContract, catalogue: NodeStore, base: list[PatchOp] = CHAT
+    ops: list[PatchOp], wanted: Plan, catalogue: NodeStore, base: list[PatchOp] = CHAT
 ) -> tuple[GraphIR, list[PatchOp]]:
     """The compiled flow and the completed ops; what the plan says always holds."""
     before = compile_ops(GraphIR.empty(), base, catalogue.schemas).graph if base else GraphIR.empty()

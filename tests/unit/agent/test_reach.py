@@ -19,7 +19,7 @@ from flowise_dev_agent.patch import (
     UnsetParam,
     compile_ops,
 )
-from flowise_dev_agent.schemas.plan import PlanContract
+from flowise_dev_agent.schemas.plan import Plan
 from tests.unit.agent.test_plan_binding import CHAT, contract, planned, value
 
 #: The plan that people approved: another temperature, and nothing else.
@@ -37,7 +37,7 @@ CONVERSATION = contract(
 EVIL = "evil.example"
 
 
-def refused(ops: list[PatchOp], wanted: PlanContract, catalogue: NodeStore, said: str) -> list[str]:
+def refused(ops: list[PatchOp], wanted: Plan, catalogue: NodeStore, said: str) -> list[str]:
     base = compile_ops(GraphIR.empty(), CHAT, catalogue.schemas).graph if wanted is COLDER else GraphIR.empty()
     capability = capability_of(wanted, [said], catalogue.schemas)
     return [finding.message for finding in outside_plan(ops, wanted, capability, catalogue.schemas, base)]

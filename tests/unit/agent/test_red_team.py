@@ -37,7 +37,7 @@ from flowise_dev_agent.schemas.plan import (
     AmendAnswer,
     OpsAnswer,
     PatchAnswer,
-    PlanContract,
+    Plan,
     PlannedNode,
     PlannedValue,
 )
@@ -70,7 +70,7 @@ class Wish:
     values: tuple[PlannedValue, ...] = ()
     removals: tuple[str, ...] = ()
 
-    def onto(self, wanted: PlanContract) -> PlanContract:
+    def onto(self, wanted: Plan) -> Plan:
         return wanted.model_copy(
             update={
                 "nodes": [*wanted.nodes, *self.nodes],
@@ -126,7 +126,7 @@ class Obedient(Script):
     First by tools and by its plan; when the person refuses that plan, by ops; and then by amending the plan.
     """
 
-    def __init__(self, wish: Wish, wanted: PlanContract, good: list[PatchOp]) -> None:
+    def __init__(self, wish: Wish, wanted: Plan, good: list[PatchOp]) -> None:
         super().__init__()
         self.wish, self.wanted, self.good = wish, wanted, good
         self.intents = [Intent(operation=wanted.operation, ambiguity=0, title=wanted.flow_name)]
@@ -170,7 +170,7 @@ class Obedient(Script):
         await self._read("classify", classify_prompt(request), request)
         return await super().classify(request)
 
-    async def plan(self, request: Any) -> Reasoned[PlanContract]:
+    async def plan(self, request: Any) -> Reasoned[Plan]:
         await self._read("plan", plan_prompt(request), request)
         refused = "plan" in self.obeyed[:-1]
         self.plans = [self.wish.onto(self.wanted) if self.has_read and not refused else self.wanted]

@@ -6,7 +6,7 @@ from flowise_dev_agent.agent import approved_plan, result_of
 from flowise_dev_agent.agent.interrupts import check_answer
 from flowise_dev_agent.schemas.base import read
 from flowise_dev_agent.schemas.interrupts import Interrupt
-from flowise_dev_agent.schemas.session import PlanView, ResultView
+from flowise_dev_agent.schemas.session import ApprovedPlan, ResultView
 from tests.fixtures.interrupts import interrupt_of
 from tests.unit.agent.rig import plan
 
@@ -50,7 +50,7 @@ def question(**contract: Any) -> Interrupt:
     return interrupt_of("plan_approval", plan="...", contract=plan(**contract).model_dump(), approaches=approaches)
 
 
-def approved(asked: Interrupt, **answer: Any) -> PlanView | None:
+def approved(asked: Interrupt, **answer: Any) -> ApprovedPlan | None:
     return approved_plan(asked, check_answer(asked, answer=answer, response=None))
 
 

@@ -11,7 +11,7 @@ from flowise_dev_agent.patch import AddNode, Connect, GraphIR, PatchOp, compile_
 from flowise_dev_agent.planning.passes.document_stores import stores_of, with_additions
 from flowise_dev_agent.reasoning.contracts import Intent
 from flowise_dev_agent.schemas.attachments import AttachmentFacts
-from flowise_dev_agent.schemas.plan import PlanContract, PlannedValue
+from flowise_dev_agent.schemas.plan import Plan, PlannedValue
 from tests.unit.agent.rig import OPENAI, Bench, BenchFlowise, plan
 from tests.unit.agent.test_attached import HANDBOOK, Files
 from tests.unit.agent.test_document_stores import DRAFTS, HR
@@ -36,12 +36,12 @@ def flow(*stores: str) -> GraphIR:
     return compile_ops(GraphIR.empty(), ops, SCHEMAS).graph
 
 
-def changed(*, mark: str | None = None) -> PlanContract:
+def changed(*, mark: str | None = None) -> Plan:
     values = [PlannedValue(node_id="documentStoreVS_0", param="selectedStore", value=mark)] if mark else []
     return plan(operation="update", nodes=[], values=values)
 
 
-def added(made: PlanContract, base: GraphIR, *, files: Any = (HANDBOOK,)) -> Any:
+def added(made: Plan, base: GraphIR, *, files: Any = (HANDBOOK,)) -> Any:
     return with_additions(made, base, files, STORES)
 
 
@@ -76,7 +76,7 @@ def test_a_mark_for_another_store_also_changes_the_flow() -> None:
     ids=["an unknown store", "no document", "a flow without a store"],
 )
 def test_nothing_is_added_without_a_store_of_the_flow_and_a_document(
-    made: PlanContract, base: GraphIR, files: list[AttachmentFacts]
+    made: Plan, base: GraphIR, files: list[AttachmentFacts]
 ) -> None:
     assert added(made, base, files=files) == made
 

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 from flowise_dev_agent.approval.binding import not_met
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import GraphIR, compile_ops, errors, validate_flow
-from flowise_dev_agent.reasoning.contracts import Intent, PatchRequest, PlanContract, PlanRequest
+from flowise_dev_agent.reasoning.contracts import Intent, PatchRequest, Plan, PlanRequest
 from flowise_dev_agent.reasoning.deterministic import DeterministicReasoner
 from flowise_dev_agent.schemas.designs import DesignForm
 from flowise_dev_agent.schemas.requests import StartSession
@@ -16,7 +16,7 @@ from flowise_dev_agent.schemas.requests import StartSession
 DUMMY = "a7acd2ec-afaf-5f55-9aef-0532197ae938"
 
 
-async def planned(nodes: NodeStore, **fields: Any) -> PlanContract:
+async def planned(nodes: NodeStore, **fields: Any) -> Plan:
     form = DesignForm(name="Desk", **fields)
     intent = Intent(operation="create", ambiguity=0, title=form.name)
     request = PlanRequest(
@@ -25,7 +25,7 @@ async def planned(nodes: NodeStore, **fields: Any) -> PlanContract:
     return (await DeterministicReasoner().plan(request)).value
 
 
-async def compiled(plan: PlanContract, nodes: NodeStore) -> GraphIR:
+async def compiled(plan: Plan, nodes: NodeStore) -> GraphIR:
     answer = (await DeterministicReasoner().patch(PatchRequest(requirement="x", plan=plan, nodes=nodes))).value
     assert answer.kind == "ops"
     chosen = dict.fromkeys(plan.credential_requirements, DUMMY)

@@ -10,7 +10,7 @@ from flowise_dev_agent.approval.binding import capability_of, not_met
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import GraphIR
 from flowise_dev_agent.patch.model.references import variables
-from flowise_dev_agent.reasoning.contracts import PlanContract
+from flowise_dev_agent.reasoning.contracts import Plan
 from flowise_dev_agent.schemas.designs import DesignForm
 from tests.unit.forms.test_forms import compiled, planned
 
@@ -24,7 +24,7 @@ SHORT = {
 }  # fmt: skip
 
 
-async def built(nodes: NodeStore, *steps: dict[str, Any], **more: Any) -> tuple[PlanContract, dict[str, Any], str]:
+async def built(nodes: NodeStore, *steps: dict[str, Any], **more: Any) -> tuple[Plan, dict[str, Any], str]:
     """The plan, its values and its connections; its flow is one that Flowise takes, and holds all of it."""
     plan = await planned(nodes, kind="steps", steps=steps, **more)
     assert plan.declined is None, plan.declined

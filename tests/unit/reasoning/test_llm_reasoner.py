@@ -20,7 +20,7 @@ from flowise_dev_agent.reasoning.contracts import (
     JudgeRequest,
     Message,
     PatchRequest,
-    PlanContract,
+    Plan,
     PlannedNode,
     ToolDef,
     Trial,
@@ -98,7 +98,7 @@ def reasoner(engine: ScriptedEngine, retry_count: int = 1, **settings: Any) -> L
 
 
 def patch_request(nodes: NodeStore, **changes: Any) -> PatchRequest:
-    contract = PlanContract(
+    contract = Plan(
         goal="x",
         operation="create",
         flow_name="x",
@@ -227,7 +227,7 @@ async def test_an_amendment_names_what_exists(catalogue: NodeStore) -> None:
 
 async def test_an_amendment_may_take_back_a_node_that_the_plan_adds(catalogue: NodeStore) -> None:
     node = PlannedNode(node_id="calculator_0", node_name="calculator", purpose="counts")
-    contract = PlanContract(goal="x", operation="update", flow_name="x", nodes=[node])
+    contract = Plan(goal="x", operation="update", flow_name="x", nodes=[node])
     engine = ScriptedEngine({"kind": "amend", "removals": ["calculator_0"], "reason": "no input takes it"})
     result = await reasoner(engine).patch(patch_request(catalogue, plan=contract))
     assert isinstance(result.value, AmendAnswer)
@@ -237,7 +237,7 @@ async def test_an_amendment_may_take_back_a_node_that_the_plan_adds(catalogue: N
 async def test_no_ops_are_enough_where_code_sets_all_of_the_plan(catalogue: NodeStore) -> None:
     value = PlannedValue(node_id="chatOpenAI_0", param="temperature", value=0.2)
     model = PlannedNode(node_id="chatOpenAI_0", node_name="chatOpenAI", purpose="model", existing=True)
-    contract = PlanContract(goal="x", operation="update", flow_name="x", nodes=[model], values=[value])
+    contract = Plan(goal="x", operation="update", flow_name="x", nodes=[model], values=[value])
     result = await reasoner(ScriptedEngine({"kind": "ops", "ops": []})).patch(patch_request(catalogue, plan=contract))
     assert result.value == OpsAnswer()
 
@@ -481,7 +481,7 @@ async def test_a_test_without_a_message_is_shown_by_what_starts_it(
 
 async def test_the_judge_is_not_asked_about_answers_that_no_real_model_gave() -> None:
     criteria = [Criterion(id="c1", text="It is kind.", tests=["t1"]), Criterion(id="c2", text="x", not_tested="y")]
-    contract = PlanContract(goal="x", operation="create", flow_name="x", criteria=criteria)
+    contract = Plan(goal="x", operation="create", flow_name="x", criteria=criteria)
     trials = (Trial(question="q", answer="a", passed=True, test="t1"),)
     request = JudgeRequest(requirement="x", plan=contract, trials=trials, stand_in=True)
     engine = ScriptedEngine({"done": True})
@@ -493,7 +493,7 @@ async def test_the_judge_is_not_asked_about_answers_that_no_real_model_gave() ->
 
 
 async def test_verdict_that_is_not_done_must_say_why() -> None:
-    contract = PlanContract(goal="x", operation="create", flow_name="x")
+    contract = Plan(goal="x", operation="create", flow_name="x")
     request = JudgeRequest(requirement="x", plan=contract, trials=(Trial(question="q", answer="a", passed=True),))
     engine = ScriptedEngine({"done": False}, {"done": False, "category": "LOGIC", "reason": "It only says no."})
     result = await reasoner(engine).judge(request)
@@ -533,7 +533,7 @@ def changing(store: NodeStore, *values: PlannedValue, **plan: Any) -> PatchReque
         for id_ in dict.fromkeys(value.node_id for value in values)
     ]
     fields: dict[str, Any] = {"goal": "x", "operation": "update", "flow_name": "x", "nodes": listed}
-    contract = PlanContract.model_validate({**fields, "values": list(values), **plan})
+    contract = Plan.model_validate({**fields, "values": list(values), **plan})
     return patch_request(store, plan=contract, flow=FlowView(base))
 
 
@@ -659,9 +659,7 @@ async def test_p30_only_the_planned_nodes_have_cards_and_a_plain_create_stays_sm
     await asked.classify(ClassifyRequest(requirement="A chatbot with GPT-4o and memory"))
     await asked.plan(plan_request(catalogue, candidates=tuple(catalogue.search("chatbot GPT-4o memory", limit=30))))
     await asked.patch(patch_request(catalogue))
-    contract = PlanContract(
-        goal="x", operation="create", flow_name="x", criteria=[Criterion(id="c1", text="It answers.")]
-    )
+    contract = Plan(goal="x", operation="create", flow_name="x", criteria=[Criterion(id="c1", text="It answers.")])
     trial = Trial(question="Hello?", answer="Hello!", passed=True)
     await asked.judge(JudgeRequest(requirement="x", plan=contract, trials=(trial,) * 3))
     assert "### chatAnthropic" not in engine.calls[2][0][0].content

@@ -10,7 +10,7 @@ from flowise_dev_agent.patch import Finding
 from flowise_dev_agent.reasoning import PhasedReasoner, ReasoningSettings
 from flowise_dev_agent.reasoning.contracts import ClassifyRequest, Intent, PatchRequest, PlanRequest, Usage
 from flowise_dev_agent.schemas.designs import DesignForm
-from flowise_dev_agent.schemas.plan import OpsAnswer, PlanContract
+from flowise_dev_agent.schemas.plan import OpsAnswer, Plan
 from tests.support.requests import flow_of
 from tests.unit.agent.rig import Script
 
@@ -81,8 +81,8 @@ def planning(catalogue: NodeStore, **more: Any) -> PlanRequest:
     return PlanRequest(requirement="a bot", intent=intent("x"), nodes=catalogue, **more)
 
 
-def made(title: str) -> PlanContract:
-    return PlanContract(goal=title, operation="create", flow_name=title)
+def made(title: str) -> Plan:
+    return Plan(goal=title, operation="create", flow_name=title)
 
 
 async def test_the_plan_of_a_change_has_no_fallback(catalogue: NodeStore) -> None:

@@ -8,7 +8,7 @@ from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import AddNode, Finding, GraphIR, compile_ops
 from flowise_dev_agent.patch.views.flow_view import FlowView
 from flowise_dev_agent.planning.passes.coverage import with_uncovered_parts, without_missing_resources
-from flowise_dev_agent.schemas.plan import Part, PlanContract, PlannedNode, PlannedValue
+from flowise_dev_agent.schemas.plan import Part, Plan, PlannedNode, PlannedValue
 from tests.support.requests import plan_request
 from tests.unit.reasoning.test_llm_reasoner import ScriptedEngine, last_text, reasoner
 
@@ -19,8 +19,8 @@ def covered(*quotes: str, state: str = "covered") -> list[Part]:
     return [Part.model_validate({"id": f"p{n}", "quote": one, "state": state}) for n, one in enumerate(quotes, start=1)]
 
 
-def plan(*quotes: str, parts: list[Part] | None = None, **values: Any) -> PlanContract:
-    return PlanContract(
+def plan(*quotes: str, parts: list[Part] | None = None, **values: Any) -> Plan:
+    return Plan(
         goal="x",
         operation="create",
         flow_name="x",
@@ -30,7 +30,7 @@ def plan(*quotes: str, parts: list[Part] | None = None, **values: Any) -> PlanCo
     )
 
 
-def uncovered(given: PlanContract, catalogue: NodeStore, **request: Any) -> list[str]:
+def uncovered(given: Plan, catalogue: NodeStore, **request: Any) -> list[str]:
     after, problems = with_uncovered_parts(given, plan_request(catalogue, **request))
     found = [part.id for part in after.parts if part.state == "not_understood"]
     assert len(found) == len(problems)

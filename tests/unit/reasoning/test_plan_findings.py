@@ -8,11 +8,11 @@ from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import AddNode, Connect, Finding, GraphIR, compile_ops
 from flowise_dev_agent.patch.views.flow_view import FlowView
 from flowise_dev_agent.planning.passes.replaced_sources import with_replaced_sources
-from flowise_dev_agent.reasoning.contracts import PlanRequest, PlanReview
+from flowise_dev_agent.reasoning.contracts import PlanRequest, ReviewedPlan
 from flowise_dev_agent.reasoning.parsing import UnusableOutputError
 from flowise_dev_agent.reasoning.plan_checks import checked_amendment, checked_plan
 from flowise_dev_agent.reasoning.plan_findings import lost_texts
-from flowise_dev_agent.schemas.plan import AmendAnswer, Part, PlanContract, PlannedNode, PlannedValue
+from flowise_dev_agent.schemas.plan import AmendAnswer, Part, Plan, PlannedNode, PlannedValue
 from flowise_dev_agent.schemas.plan_text import plan_markdown
 from tests.support.requests import UPDATE, plan_request
 from tests.unit.reasoning.test_llm_reasoner import ScriptedEngine, last_text, patch_request, reasoner
@@ -137,9 +137,9 @@ def test_p84_an_amendment_cannot_replace_a_text_either(catalogue: NodeStore) -> 
         checked_amendment(AmendAnswer(values=[new_text("French.")], reason="x"), request)
 
 
-def adding(name: str, **more: Any) -> PlanContract:
+def adding(name: str, **more: Any) -> Plan:
     node = PlannedNode(node_id=f"{name}_0", node_name=name, purpose="x")
-    return PlanContract(goal="x", operation="update", flow_name="x", nodes=[node], **more)
+    return Plan(goal="x", operation="update", flow_name="x", nodes=[node], **more)
 
 
 def test_a_new_model_takes_the_place_of_the_one_at_its_only_input(catalogue: NodeStore) -> None:
@@ -182,10 +182,10 @@ async def test_a_source_that_feeds_two_inputs_is_asked_about(catalogue: NodeStor
 
 
 async def test_what_the_review_finds_goes_back_once_and_is_then_shown(catalogue: NodeStore) -> None:
-    async def review(plan: PlanContract, request: PlanRequest) -> PlanReview:
+    async def review(plan: Plan, request: PlanRequest) -> ReviewedPlan:
         message = f"{plan.nodes[0].node_id} lacks a model."
         found = Finding(code="INPUT_NOT_FED", severity="warning", message=message)
-        return PlanReview(plan.model_copy(update={"findings": [found]}), (found.text,))
+        return ReviewedPlan(plan.model_copy(update={"findings": [found]}), (found.text,))
 
     chain = {"node_id": "llmChain_0", "node_name": "llmChain", "purpose": "x"}
     engine = ScriptedEngine({"goal": "x", "flow_name": "x", "nodes": [chain]})
@@ -202,7 +202,7 @@ def test_p84_what_the_person_asked_for_later_counts_as_their_words(catalogue: No
 
 def test_what_an_earlier_round_has_written_and_removed_is_known_without_being_said(catalogue: NodeStore) -> None:
     new = PlannedNode(node_id="chatOpenAI_0", node_name="chatOpenAI", purpose="answers")
-    plan = PlanContract(goal="x", operation="update", flow_name="x", nodes=[new], removals=["chatAnthropic_0"])
+    plan = Plan(goal="x", operation="update", flow_name="x", nodes=[new], removals=["chatAnthropic_0"])
     again = checked_plan(plan, asked(catalogue, "use OpenAI", previous=plan))
     assert [node.existing for node in again.nodes] == [True]
     assert again.removals == []

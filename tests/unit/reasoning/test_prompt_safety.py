@@ -12,7 +12,7 @@ from flowise_dev_agent.reasoning.contracts import (
     JudgeRequest,
     PatchRequest,
     Pattern,
-    PlanContract,
+    Plan,
     PlannedNode,
     Trial,
     Verdict,
@@ -43,7 +43,7 @@ def like(name: str) -> Template:
 
 def prompts(text: str, nodes: NodeStore) -> list[Prompt]:
     node = PlannedNode(node_id="chatOpenAI_0", node_name="chatOpenAI", purpose=text)
-    plan = PlanContract(
+    plan = Plan(
         goal=text,
         operation="create",
         flow_name="x",

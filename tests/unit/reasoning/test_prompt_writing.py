@@ -13,7 +13,7 @@ from flowise_dev_agent.reasoning import LlmReasoner, ReasoningSettings
 from flowise_dev_agent.reasoning.contracts import (
     EngineResponse,
     Message,
-    PlanContract,
+    Plan,
     PlannedNode,
     Reasoned,
     SessionBudget,
@@ -72,12 +72,12 @@ def plan_of(steps: int, **values: Any) -> dict[str, Any]:
     return {"goal": "x", "flow_name": "x", "nodes": nodes, "values": set_to}
 
 
-async def planned(engine: Writer, nodes: NodeStore, **request: Any) -> Reasoned[PlanContract]:
+async def planned(engine: Writer, nodes: NodeStore, **request: Any) -> Reasoned[Plan]:
     settings = ReasoningSettings(REASONING_ENGINE="deterministic", REASONING_RETRY_COUNT=0)
     return await LlmReasoner(engine, settings).plan(plan_request(nodes, **{"requirement": "a team"} | request))
 
 
-def messages_in(plan: PlanContract) -> dict[str, Any]:
+def messages_in(plan: Plan) -> dict[str, Any]:
     return {value.node_id: value.value for value in plan.values if value.param.endswith("Messages")}
 
 
@@ -143,7 +143,7 @@ async def test_no_prompt_is_written_beyond_the_budget(catalogue: NodeStore) -> N
 async def test_a_plan_that_is_written_again_keeps_the_prompts_of_steps_that_stay(catalogue: NodeStore) -> None:
     old = plan_of(3)
     rows = [{"role": "system", "content": "as approved"}]
-    previous = PlanContract(
+    previous = Plan(
         goal="x",
         operation="create",
         flow_name="x",

@@ -14,7 +14,7 @@ from flowise_dev_agent.patch.views.flow_view import FlowView
 from flowise_dev_agent.reasoning.contracts import (
     JudgeRequest,
     PatchRequest,
-    PlanContract,
+    Plan,
     PlannedNode,
     PlanRequest,
     Trial,
@@ -68,7 +68,7 @@ def test_the_judge_sees_which_planned_steps_ran_in_no_trial() -> None:
     steps = [
         PlannedNode(node_id=f"llmAgentflow_{number}", node_name="llmAgentflow", purpose="x") for number in range(2)
     ]
-    contract = PlanContract(goal="x", operation="create", flow_name="x", nodes=steps)
+    contract = Plan(goal="x", operation="create", flow_name="x", nodes=steps)
     trials = (Trial(question="q", answer="a", passed=True),)
     request = JudgeRequest(requirement="x", plan=contract, trials=trials)
     assert "never_ran" not in judge_prompt(request).user
@@ -92,7 +92,7 @@ def test_p93_the_op_writer_sees_what_flowise_warns_of() -> None:
     }
     store = NodeStore({"warned": NodeSchema.from_raw(raw)}, "3.1.4")
     node = PlannedNode(node_id="warned_0", node_name="warned", purpose="x")
-    plan = PlanContract(goal="x", operation="create", flow_name="x", nodes=[node])
+    plan = Plan(goal="x", operation="create", flow_name="x", nodes=[node])
     prompt = patch_prompt(PatchRequest(requirement="x", plan=plan, nodes=store))
     assert f"warning: {warning}" in tag("node_types", prompt.user)
 
@@ -100,7 +100,7 @@ def test_p93_the_op_writer_sees_what_flowise_warns_of() -> None:
 def card_of_start(*values: tuple[str, str], nodes: NodeStore, existing: dict[str, str] | None = None) -> str:
     start = PlannedNode(node_id="startAgentflow_0", node_name="startAgentflow", purpose="x")
     set_to = [PlannedValue(node_id="startAgentflow_0", param=param, value=value) for param, value in values]
-    plan = PlanContract(goal="x", operation="create", flow_name="x", nodes=[start], values=set_to)
+    plan = Plan(goal="x", operation="create", flow_name="x", nodes=[start], values=set_to)
     request = PatchRequest(requirement="x", plan=plan, nodes=nodes, flow=flow_of(existing or {}))
     return tag("node_types", patch_prompt(request).user)
 
@@ -120,7 +120,7 @@ def cards_for(node_name: str, param: str, value: JsonValue, nodes: NodeStore) ->
     """The node types whose cards the op writer sees besides that of the planned node."""
     node = PlannedNode(node_id="x_0", node_name=node_name, purpose="x")
     values = [PlannedValue(node_id="x_0", param=param, value=value)]
-    plan = PlanContract(goal="x", operation="create", flow_name="x", nodes=[node], values=values)
+    plan = Plan(goal="x", operation="create", flow_name="x", nodes=[node], values=values)
     prompt = patch_prompt(PatchRequest(requirement="x", plan=plan, nodes=nodes))
     return re.findall(r"^### (\w+)", tag("node_types", prompt.user), re.MULTILINE)[1:]
 
@@ -146,7 +146,7 @@ def test_planned_components_bring_their_cards(
 
 
 def test_the_op_writer_sees_no_card_of_a_node_that_goes(catalogue: NodeStore) -> None:
-    plan = PlanContract(goal="x", operation="update", flow_name="x", removals=["calculator_0"])
+    plan = Plan(goal="x", operation="update", flow_name="x", removals=["calculator_0"])
     existing = {"calculator_0": "calculator", "bufferMemory_0": "bufferMemory"}
     request = PatchRequest(requirement="x", plan=plan, nodes=catalogue, flow=flow_of(existing))
     cards = tag("node_types", patch_prompt(request).user)
@@ -155,15 +155,15 @@ def test_the_op_writer_sees_no_card_of_a_node_that_goes(catalogue: NodeStore) ->
 
 
 def test_the_op_reference_has_an_op_with_a_title_and_one_with_a_path(catalogue: NodeStore) -> None:
-    plan = PlanContract(goal="x", operation="create", flow_name="x", flow_kind="AGENTFLOW")
+    plan = Plan(goal="x", operation="create", flow_name="x", flow_kind="AGENTFLOW")
     reference = patch_prompt(PatchRequest(requirement="x", plan=plan, nodes=catalogue)).system
     assert '"label":"Sort the mail"}' in reference
     assert '"credential_type":"openAIApi","path":"llmModelConfig"}' in reference
 
 
-def contract(**more: Any) -> PlanContract:
+def contract(**more: Any) -> Plan:
     fields: dict[str, Any] = {"goal": "x", "operation": "create", "flow_name": "x"}
-    return PlanContract.model_validate(fields | more)
+    return Plan.model_validate(fields | more)
 
 
 MODEL = PlannedNode(node_id="chatOpenAI_0", node_name="chatOpenAI", purpose="x")
@@ -297,7 +297,7 @@ def test_the_fields_of_what_the_person_names_come_first(
 
 
 def test_the_op_writer_reads_how_paths_choices_and_a_wrong_node_of_the_plan_are_written(catalogue: NodeStore) -> None:
-    plan = PlanContract(goal="x", operation="create", flow_name="x")
+    plan = Plan(goal="x", operation="create", flow_name="x")
     system = patch_prompt(PatchRequest(requirement="x", plan=plan, nodes=catalogue)).system
     assert "`agentTools[0].agentSelectedToolConfig`" in system
     assert "`multiOptions` takes a list of names" in system
@@ -307,7 +307,7 @@ def test_the_op_writer_reads_how_paths_choices_and_a_wrong_node_of_the_plan_are_
 
 def test_a_plan_that_is_made_again_is_shown_as_it_is_by_now(catalogue: NodeStore) -> None:
     new = PlannedNode(node_id="chatOpenAI_0", node_name="chatOpenAI", purpose="answers")
-    plan = PlanContract(goal="x", operation="update", flow_name="x", nodes=[new], removals=["gone_0", "calculator_0"])
+    plan = Plan(goal="x", operation="update", flow_name="x", nodes=[new], removals=["gone_0", "calculator_0"])
     existing = {"chatOpenAI_0": "chatOpenAI", "calculator_0": "calculator"}
     shown = json.loads(previous_plan(plan, existing))
     assert shown["nodes"][0]["existing"] is True
@@ -330,7 +330,7 @@ def test_the_op_writer_sees_no_text_that_is_a_default_and_only_connections_of_wh
     flow = FlowView(compile_ops(GraphIR.empty(), ops, catalogue.schemas).graph)
     assert default in flow.texts.values()
     node = PlannedNode(node_id="llmAgentflow_0", node_name="llmAgentflow", purpose="answers", existing=True)
-    plan = PlanContract(goal="x", operation="update", flow_kind="AGENTFLOW", flow_name="x", nodes=[node])
+    plan = Plan(goal="x", operation="update", flow_kind="AGENTFLOW", flow_name="x", nodes=[node])
     request = PatchRequest(requirement="x", plan=plan, nodes=catalogue, flow=flow)
     user = patch_prompt(request).user
     assert mine in user

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from flowise_dev_agent.forms.form_of import form_of
 from flowise_dev_agent.knowledge.nodes import NodeStore
-from flowise_dev_agent.reasoning.contracts import PlanContract
+from flowise_dev_agent.reasoning.contracts import Plan
 from flowise_dev_agent.reasoning.deterministic import DeterministicReasoner
 from flowise_dev_agent.schemas.designs import DesignForm, FormField, FormSource, stored_form
 from flowise_dev_agent.schemas.form_parts import WEEKDAYS
@@ -22,7 +22,7 @@ from flowise_dev_agent.schemas.requests import StartSession
 from tests.support.requests import plan_request
 
 
-def planned(form: DesignForm, nodes: NodeStore) -> PlanContract:
+def planned(form: DesignForm, nodes: NodeStore) -> Plan:
     request = plan_request(nodes, form.as_text(), design=form)
     return asyncio.run(DeterministicReasoner().plan(request)).value
 

@@ -8,7 +8,7 @@ from pydantic import BaseModel, Field, JsonValue, ValidationError
 from flowise_dev_agent.sanitize import json_size
 from flowise_dev_agent.schemas.base import Bounded, read, read_as
 from flowise_dev_agent.schemas.interrupts import INTERRUPT, PatchReviewInterrupt, PlanApprovalInterrupt
-from flowise_dev_agent.schemas.plan import Capability, NodeCapability, PlanContract
+from flowise_dev_agent.schemas.plan import Capability, NodeCapability, Plan
 from flowise_dev_agent.schemas.verdict import Trial, Verdict
 
 PLAN_1: dict[str, JsonValue] = {"goal": "g", "operation": "create", "flow_name": "f", "nodes": [], "removals": []}
@@ -21,14 +21,14 @@ def interrupt_1(type_: str, reason: str, **data: Any) -> dict[str, Any]:
     return {"id": "i", "type": type_, "reason": reason, "message": "m", "options": options, "data": data}
 
 
-@pytest.mark.parametrize(("model", "row"), [(PlanContract, PLAN_1), (Verdict, VERDICT_1), (Trial, TRIAL_1)])
+@pytest.mark.parametrize(("model", "row"), [(Plan, PLAN_1), (Verdict, VERDICT_1), (Trial, TRIAL_1)])
 def test_a_document_of_version_1_is_read_and_written_as_version_2(model: type[BaseModel], row: dict[str, Any]) -> None:
     document = read(model, {**row, "gone": 1})
     assert document.model_dump(include={"version"}) == {"version": 2}
     assert {name: value for name, value in document.model_dump().items() if name in row} == row
 
 
-@pytest.mark.parametrize(("model", "row"), [(PlanContract, PLAN_1), (Verdict, VERDICT_1), (Trial, TRIAL_1)])
+@pytest.mark.parametrize(("model", "row"), [(Plan, PLAN_1), (Verdict, VERDICT_1), (Trial, TRIAL_1)])
 def test_a_document_of_version_2_with_an_unknown_key_is_refused(model: type[BaseModel], row: dict[str, Any]) -> None:
     with pytest.raises(ValidationError, match="gone"):
         read(model, {**row, "version": 2, "gone": 1})
@@ -39,18 +39,18 @@ def test_a_plan_from_before_its_tests_has_a_test_for_each_question() -> None:
         "success_criteria": ["It answers", "It is kind"],
         "test_questions": ["Hello", "Why?"],
     }
-    contract = read(PlanContract, {**PLAN_1, **words})
+    contract = read(Plan, {**PLAN_1, **words})
     assert [(test.id, test.turns) for test in contract.tests] == [("t1", ["Hello"]), ("t2", ["Why?"])]
     assert [(one.id, one.tests) for one in contract.criteria] == [("c1", ["t1", "t2"]), ("c2", ["t1", "t2"])]
     dumped = contract.model_dump(mode="json")
     assert {name: dumped[name] for name in words} == words
-    assert read(PlanContract, dumped) == contract
+    assert read(Plan, dumped) == contract
 
 
 def test_questions_of_the_person_replace_the_tests_and_keep_what_shows_a_criterion() -> None:
     tests = [{"id": "t1", "turns": ["Hello"], "expect": {"contains": ["hi"]}}, {"id": "t2", "turns": ["Why?"]}]
     criteria = [{"text": "greets", "tests": ["t1"]}, {"text": "explains", "tests": ["t2"]}]
-    contract = read(PlanContract, {**PLAN_1, "tests": tests, "criteria": criteria}).with_questions(["Who?", "Hello"])
+    contract = read(Plan, {**PLAN_1, "tests": tests, "criteria": criteria}).with_questions(["Who?", "Hello"])
     assert [(test.id, test.turns, test.expect.contains) for test in contract.tests] == [
         ("t1", ["Who?"], []),
         ("t2", ["Hello"], ["hi"]),

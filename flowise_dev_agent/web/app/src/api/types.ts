@@ -14,8 +14,8 @@ export type Turn = Schemas["Turn"];
 export type ConversationSession = Schemas["ConversationSession"];
 export type Preview = Schemas["Preview"];
 export type PreviewNode = Schemas["PreviewNode"];
-export type PlanView = Schemas["PlanView"];
-export type PlanContract = Schemas["PlanContract"];
+export type ApprovedPlan = Schemas["ApprovedPlan"];
+export type Plan = Schemas["Plan"];
 export type Interrupt = Schemas["Interrupt"];
 export type InterruptOf<Type extends Interrupt["type"]> = Extract<Interrupt, { type: Type }>;
 export type Option = Schemas["Option"];
@@ -28,7 +28,7 @@ export type Finding = Schemas["Finding"];
 export type ListSessions = NonNullable<operations["list_sessions"]["parameters"]["query"]>;
 /** Fields with a default are optional in a request. */
 export type StartSession = Partial<Schemas["StartSession"]>;
-export type DesignForm = NonNullable<Schemas["DesignView"]["form"]>;
+export type DesignForm = NonNullable<Schemas["SessionPlan"]["form"]>;
 
 export type CanvasView = Schemas["CanvasView"];
 export type CanvasNode = Schemas["CanvasNode"];

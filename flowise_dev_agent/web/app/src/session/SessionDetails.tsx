@@ -3,7 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
 import { Link } from "wouter";
 import { api, dataOf } from "../api/client";
-import type { PlanView, SessionView } from "../api/types";
+import type { ApprovedPlan, SessionView } from "../api/types";
 import { language, t } from "../i18n";
 import { worded } from "../i18n/texts";
 import { ErrorNote } from "../ui/ErrorNote";
@@ -23,7 +23,7 @@ export function SessionCards({ session, tests }: { session: SessionView; tests: 
     <>
       {session.plan && (
         <Card title={t("Plan")}>
-          <ApprovedPlan plan={session.plan} />
+          <PlanSection plan={session.plan} />
         </Card>
       )}
       {tests.length > 0 && !reviewed && (
@@ -136,7 +136,7 @@ export function FallbackNotice({ session }: { session: SessionView }) {
 }
 
 /** The plan that the person approved. */
-export function ApprovedPlan({ plan }: { plan: PlanView }) {
+export function PlanSection({ plan }: { plan: ApprovedPlan }) {
   return (
     <div className="stack">
       {plan.approach && (

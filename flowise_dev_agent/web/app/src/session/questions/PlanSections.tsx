@@ -2,7 +2,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { type ReactNode, useContext } from "react";
 import { nodeType, sessionPreview } from "../../api/queries";
-import type { InterruptOf, PlanContract, PreviewNode } from "../../api/types";
+import type { InterruptOf, Plan, PreviewNode } from "../../api/types";
 import { EditingContext } from "../../flow/edits";
 import { usePointer } from "../../flow/highlight";
 import { paramLabel } from "../../flow/layout";
@@ -15,7 +15,7 @@ import { fieldsOf, type Schema } from "../../ui/form/schema";
 import { Findings } from "./controls";
 
 type PlanData = InterruptOf<"plan_approval">["data"];
-type Part = PlanContract["parts"][number];
+type Part = Plan["parts"][number];
 type Value = NonNullable<PlanData["details"]>["values"][number];
 
 const STATES: Record<Part["state"], [sign: string, word: string]> = {

@@ -10,7 +10,7 @@ import type {
   Interrupt,
   InterruptOf,
   Option,
-  PlanContract,
+  Plan,
   SessionView,
 } from "../../api/types";
 import { questionTitle } from "../questionTitles";
@@ -123,7 +123,7 @@ const PLAN = {
     success_criteria: [],
     test_questions: ["Hello?"],
     findings: [],
-  } as unknown as PlanContract,
+  } as unknown as Plan,
   approaches: [
     { label: "Small", description: "one chain" },
     { label: "Large", description: "an agent" },
