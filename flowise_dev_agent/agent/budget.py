@@ -9,7 +9,8 @@ from langgraph.runtime import Runtime
 from flowise_dev_agent.agent.context import AgentContext
 from flowise_dev_agent.agent.state import AgentState, BudgetQuestion, BudgetState, Update
 from flowise_dev_agent.errors import BudgetSpentError
-from flowise_dev_agent.reasoning.contracts import SessionBudget, Usage
+from flowise_dev_agent.models.messages import SessionBudget
+from flowise_dev_agent.schemas.usage import Usage
 from flowise_dev_agent.settings import LimitSettings
 
 P = ParamSpec("P")

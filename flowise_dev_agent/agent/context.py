@@ -12,9 +12,9 @@ from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.knowledge.pattern_library import PatternLibrary
 from flowise_dev_agent.knowledge.repair import Repair
 from flowise_dev_agent.knowledge.templates import Template, TemplateStore
+from flowise_dev_agent.planning.reasoner import Reasoner
 from flowise_dev_agent.planning.session_files import SessionFiles
 from flowise_dev_agent.publish import Publisher
-from flowise_dev_agent.reasoning.reasoner import Reasoner
 from flowise_dev_agent.schemas.attachments import AttachmentFacts
 from flowise_dev_agent.schemas.events import NodeEvent
 from flowise_dev_agent.settings import DriftPolicy, LimitSettings

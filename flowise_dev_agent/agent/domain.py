@@ -20,25 +20,16 @@ from flowise_dev_agent.flowise.models import Chatflow
 from flowise_dev_agent.knowledge.flow_index import AllFlows, FlowSource
 from flowise_dev_agent.knowledge.pattern_library import PatternLibrary
 from flowise_dev_agent.knowledge.templates import Template
+from flowise_dev_agent.models.messages import DeltaSink, SessionBudget, Toolbox
 from flowise_dev_agent.patch import Finding, GraphIR, NodeSchema, PatchOp, errors
-from flowise_dev_agent.reasoning.contracts import (
-    DeltaSink,
-    Intent,
-    PatchRequest,
-    Plan,
-    ReadyTool,
-    Reasoned,
-    SessionBudget,
-    Toolbox,
-    Verdict,
-)
+from flowise_dev_agent.planning.requests import PatchRequest, ReadyTool, Reasoned
 from flowise_dev_agent.sanitize import shortened
 from flowise_dev_agent.schemas.attachments import AttachmentFacts
 from flowise_dev_agent.schemas.base import JsonObject
 from flowise_dev_agent.schemas.document_stores import DocumentStoreView
 from flowise_dev_agent.schemas.interrupts import CredentialCandidate
-from flowise_dev_agent.schemas.plan import FunctionSample, PatchAnswer, TestCase
-from flowise_dev_agent.schemas.verdict import Trace, Trial
+from flowise_dev_agent.schemas.plan import FunctionSample, Intent, PatchAnswer, Plan, TestCase
+from flowise_dev_agent.schemas.verdict import Trace, Trial, Verdict
 from flowise_dev_agent.testing.trials import TrialConversation, TrialRun
 
 #: Code of a finding on a function whose result differs from the sample.

@@ -5,7 +5,8 @@ from typing import Any, Final
 from langgraph.runtime import Runtime
 
 from flowise_dev_agent.agent.context import AgentContext
-from flowise_dev_agent.reasoning.contracts import DeltaSink, Reasoned
+from flowise_dev_agent.models.messages import DeltaSink
+from flowise_dev_agent.planning.requests import Reasoned
 from flowise_dev_agent.schemas.event_data import CostData, EventData, FallbackData, NodeArtifactData, TokenData
 from flowise_dev_agent.schemas.events import NodeEvent
 from flowise_dev_agent.schemas.node_artifacts import NodeArtifact

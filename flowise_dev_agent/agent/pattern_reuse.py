@@ -14,10 +14,11 @@ from flowise_dev_agent.agent.state import AgentState, PatternState
 from flowise_dev_agent.errors import DatabaseUnavailableError, PatchError
 from flowise_dev_agent.knowledge.pattern_library import MOST_MATCHES, Match, trimmed
 from flowise_dev_agent.patch import AddNode, GraphIR, Schemas, compile_ops, errors, summarize
-from flowise_dev_agent.reasoning.contracts import Pattern, Plan
+from flowise_dev_agent.planning.requests import Pattern
 from flowise_dev_agent.sanitize import shortened
 from flowise_dev_agent.schemas.event_data import ArtifactData, Candidate, DecisionData
 from flowise_dev_agent.schemas.node_artifacts import RememberedFlow
+from flowise_dev_agent.schemas.plan import Plan
 from flowise_dev_agent.schemas.verdict import Verdict
 from flowise_dev_agent.texts import say, text
 

@@ -11,6 +11,7 @@ from flowise_dev_agent.agent.state import (
     AgentState,
 )
 from flowise_dev_agent.agent.toolbox import SessionToolbox
+from flowise_dev_agent.models.messages import DeltaSink
 from flowise_dev_agent.patch import Finding
 from flowise_dev_agent.patch.views.flow_view import FlowView
 from flowise_dev_agent.planning.context import ServerLookups
@@ -18,9 +19,9 @@ from flowise_dev_agent.planning.passes.attached import passages_of
 from flowise_dev_agent.planning.passes.mappings import with_sources
 from flowise_dev_agent.planning.pipeline import Review
 from flowise_dev_agent.planning.prompt_context import focused_summary
+from flowise_dev_agent.planning.requests import Pattern, PlanRequest
 from flowise_dev_agent.planning.requirement_parts import parts_of
-from flowise_dev_agent.reasoning.contracts import DeltaSink, Pattern, PlanRequest
-from flowise_dev_agent.reasoning.wording import split
+from flowise_dev_agent.planning.wording import split
 from flowise_dev_agent.schemas.attachments import AttachmentFacts
 
 

@@ -14,7 +14,7 @@ from flowise_dev_agent.agent.tools import (
     shorten,
 )
 from flowise_dev_agent.errors import ConfigurationError
-from flowise_dev_agent.reasoning.contracts import ToolDef
+from flowise_dev_agent.models.messages import ToolDef
 from flowise_dev_agent.sanitize import shortened
 from flowise_dev_agent.schemas.base import JsonMapping
 

@@ -17,8 +17,8 @@ from flowise_dev_agent.agent.stages import Stage
 from flowise_dev_agent.approval.ops import PatchScope
 from flowise_dev_agent.errors import AgentError
 from flowise_dev_agent.patch import Finding, PatchOp
+from flowise_dev_agent.planning.requests import Reasoned
 from flowise_dev_agent.publish import Base
-from flowise_dev_agent.reasoning.contracts import Reasoned
 from flowise_dev_agent.schemas.base import Contract, JsonObject, Kept, KeptText, Outcome, TextCode, Worded
 from flowise_dev_agent.schemas.change import Conflict, Difference
 from flowise_dev_agent.schemas.designs import ChosenStarter, DesignForm, stored_form

@@ -19,8 +19,8 @@ from flowise_dev_agent.persistence.instance_flows import (
     Wanted,
     words_of,
 )
-from flowise_dev_agent.reasoning.contracts import FlowKind
 from flowise_dev_agent.schemas.interrupts import TargetCandidate
+from flowise_dev_agent.schemas.plan import FlowKind
 
 MAX_CANDIDATES = 10
 #: Kinds of flows that can be edited here.

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final, NamedTuple, TypeAlias, get_type_hints
 from pydantic import BaseModel, ConfigDict, WithJsonSchema, create_model
 
 from flowise_dev_agent.agent.tools import SUMMARY_LIMIT, ToolFunction, ToolResult
-from flowise_dev_agent.reasoning.contracts import ToolDef
+from flowise_dev_agent.models.messages import ToolDef
 from flowise_dev_agent.schemas.base import JsonObject
 
 #: Keys kept of a parameter's schema. Limits and defaults are applied here, not by the model.

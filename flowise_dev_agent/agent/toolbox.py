@@ -11,7 +11,7 @@ from flowise_dev_agent.agent.emit import Emitter
 from flowise_dev_agent.agent.registry import ToolRegistry
 from flowise_dev_agent.agent.state import DomainValues, merge_domains
 from flowise_dev_agent.agent.tools import ToolPhase, ToolResult, execute_tool, result_to_str, shorten
-from flowise_dev_agent.reasoning.contracts import MAX_TOOL_CALLS, ToolDef
+from flowise_dev_agent.models.messages import MAX_TOOL_CALLS, ToolDef
 from flowise_dev_agent.redaction import redacted
 from flowise_dev_agent.sanitize import bounded
 from flowise_dev_agent.schemas.base import JsonObject

@@ -12,7 +12,7 @@ from typing import Any, Final, Literal
 from pydantic import ValidationError
 
 from flowise_dev_agent.errors import AgentError
-from flowise_dev_agent.reasoning.contracts import MAX_SUMMARY_CHARS, ToolDef
+from flowise_dev_agent.models.messages import MAX_SUMMARY_CHARS, ToolDef
 from flowise_dev_agent.redaction import masked
 from flowise_dev_agent.sanitize import shortened
 from flowise_dev_agent.schemas.base import JsonMapping, JsonObject

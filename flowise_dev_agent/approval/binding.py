@@ -40,8 +40,8 @@ from flowise_dev_agent.patch.model.attached_files import is_filled
 from flowise_dev_agent.patch.model.nested import parse_path, value_at, with_bound
 from flowise_dev_agent.patch.model.schema import CREDENTIALS_FOR_ANY_ADDRESS
 from flowise_dev_agent.patch.model.values import on_one_line
+from flowise_dev_agent.planning.added_text import parted
 from flowise_dev_agent.planning.equal_values import held
-from flowise_dev_agent.reasoning.added_text import parted
 from flowise_dev_agent.schemas.plan import (
     AmendAnswer,
     Capability,

@@ -8,12 +8,12 @@ from flowise_dev_agent.cli.console import print_json, say
 from flowise_dev_agent.cli.startup import require_database
 from flowise_dev_agent.errors import AgentError, DatabaseUnavailableError
 from flowise_dev_agent.flowise.instances import Instances
+from flowise_dev_agent.models import engine_for
+from flowise_dev_agent.models.local_model import local_models, offer
+from flowise_dev_agent.models.messages import Message
 from flowise_dev_agent.ops.connections import Connections
 from flowise_dev_agent.persistence import Database
 from flowise_dev_agent.persistence.schema import pending
-from flowise_dev_agent.reasoning.contracts import Message
-from flowise_dev_agent.reasoning.engines import engine_for
-from flowise_dev_agent.reasoning.local_model import local_models, offer
 from flowise_dev_agent.schemas.base import JsonObject
 from flowise_dev_agent.settings import Settings
 

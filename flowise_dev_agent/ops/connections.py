@@ -26,12 +26,12 @@ from flowise_dev_agent.errors import (
     SessionsOpenError,
 )
 from flowise_dev_agent.flowise.instances import Instances, address_of
+from flowise_dev_agent.models import engine_for
+from flowise_dev_agent.models.messages import Message
 from flowise_dev_agent.persistence import ConnectionRow, Database, Fact, StoredConnections
 from flowise_dev_agent.persistence.connections import ConnectionKind, StoredRows
-from flowise_dev_agent.reasoning.contracts import Message
-from flowise_dev_agent.reasoning.engines import engine_for
-from flowise_dev_agent.reasoning.phased import make_reasoner
-from flowise_dev_agent.reasoning.reasoner import Reasoner
+from flowise_dev_agent.planning.phased import make_reasoner
+from flowise_dev_agent.planning.reasoner import Reasoner
 from flowise_dev_agent.schemas.base import Contract
 from flowise_dev_agent.schemas.connections import (
     ConnectFlowise,

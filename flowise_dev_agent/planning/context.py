@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from flowise_dev_agent.patch import Finding, GraphIR, Schemas
-from flowise_dev_agent.reasoning.contracts import PlanRequest
+from flowise_dev_agent.planning.requests import PlanRequest
 from flowise_dev_agent.schemas.document_stores import DocumentStoreView
 from flowise_dev_agent.schemas.plan import Plan
 

@@ -4,9 +4,9 @@ from pydantic import JsonValue
 
 from flowise_dev_agent.patch import GraphIR
 from flowise_dev_agent.patch.model.nested import parse_path, value_at
+from flowise_dev_agent.planning.added_text import with_added_text
 from flowise_dev_agent.planning.equal_values import same_value
-from flowise_dev_agent.reasoning.added_text import with_added_text
-from flowise_dev_agent.reasoning.plan_findings import replaced_text
+from flowise_dev_agent.planning.plan_findings import replaced_text
 from flowise_dev_agent.redaction import MASK, looks_secret
 from flowise_dev_agent.schemas.plan import Plan, PlannedValue
 from flowise_dev_agent.schemas.plan_text import NamedNode, ShownPlan, ShownValue, capability_words

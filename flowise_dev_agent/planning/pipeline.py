@@ -18,7 +18,7 @@ from flowise_dev_agent.planning.passes.planned_values import planned_values
 from flowise_dev_agent.planning.passes.ready_tools import NO_AGENT, ready_tools
 from flowise_dev_agent.planning.passes.replaced_sources import replaced_sources
 from flowise_dev_agent.planning.passes.target import target
-from flowise_dev_agent.reasoning.contracts import PlanRequest, ReviewedPlan
+from flowise_dev_agent.planning.requests import PlanRequest, ReviewedPlan
 from flowise_dev_agent.schemas.plan import Plan
 
 Pass: TypeAlias = Callable[[PlanContext], PlanContext | Awaitable[PlanContext]]

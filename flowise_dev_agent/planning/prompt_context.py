@@ -13,9 +13,9 @@ from flowise_dev_agent.knowledge.templates import Template, TemplateStore
 from flowise_dev_agent.patch import AddNode, FlowNode, GraphIR, PatchOp, decompile, summarize
 from flowise_dev_agent.patch.model.agentflow import NOTE_NAMES
 from flowise_dev_agent.patch.model.json_text import is_uuid
-from flowise_dev_agent.reasoning.contracts import Plan
 from flowise_dev_agent.redaction import looks_secret, masked
 from flowise_dev_agent.sanitize import shortened
+from flowise_dev_agent.schemas.plan import Plan
 
 #: Characters of a summary; a flow of 15 nodes takes about 1 500.
 SUMMARY_LIMIT = 6_000

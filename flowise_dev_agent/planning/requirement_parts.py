@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
-from flowise_dev_agent.reasoning.wording import MAX_PARTS, clauses, one_line
+from flowise_dev_agent.planning.wording import MAX_PARTS, clauses, one_line
 from flowise_dev_agent.schemas.plan import Part, Plan
 
 #: Most parts of one plan.

@@ -18,8 +18,8 @@ from flowise_dev_agent.patch import (
 from flowise_dev_agent.patch.model.nested import is_path, parse_path, value_at
 from flowise_dev_agent.patch.model.ops import MAX_DESCRIPTION
 from flowise_dev_agent.patch.model.placeholders import MARK
+from flowise_dev_agent.planning.added_text import with_added_text
 from flowise_dev_agent.planning.equal_values import same_value
-from flowise_dev_agent.reasoning.added_text import with_added_text
 from flowise_dev_agent.sanitize import shortened
 from flowise_dev_agent.schemas.plan import Plan, PlannedValue
 

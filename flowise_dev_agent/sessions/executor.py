@@ -21,6 +21,7 @@ from langgraph.types import Command
 
 from flowise_dev_agent.caller import acting_for, answering
 from flowise_dev_agent.errors import AgentError, DatabaseUnavailableError, LeaseLostError
+from flowise_dev_agent.models.limiter import calls_of
 from flowise_dev_agent.observability import log_context
 from flowise_dev_agent.observability.metrics import NODE_SECONDS, RUN_SECONDS, RUNS_ACTIVE
 from flowise_dev_agent.persistence import Claim, Database, Events, FencedSaver, NewEvent, Runs
@@ -28,7 +29,6 @@ from flowise_dev_agent.persistence.database import patient
 from flowise_dev_agent.persistence.read_model import public_status
 from flowise_dev_agent.persistence.runs import RunResult
 from flowise_dev_agent.persistence.saver import Standing, standing
-from flowise_dev_agent.reasoning.engines.limiter import calls_of
 from flowise_dev_agent.schemas.base import Failure
 from flowise_dev_agent.schemas.event_data import (
     DoneData,

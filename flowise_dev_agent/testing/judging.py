@@ -10,7 +10,6 @@ from flowise_dev_agent.patch import GraphIR
 from flowise_dev_agent.patch.model.agentflow import CONDITION_AGENT
 from flowise_dev_agent.patch.model.nested import nested_components
 from flowise_dev_agent.patch.model.placeholders import MARK
-from flowise_dev_agent.reasoning import playbook
 from flowise_dev_agent.sanitize import shortened
 from flowise_dev_agent.schemas.plan import Criterion, Expectation, Part, Plan, TestCase
 from flowise_dev_agent.schemas.verdict import (
@@ -24,6 +23,7 @@ from flowise_dev_agent.schemas.verdict import (
     Verdict,
     VerdictCategory,
 )
+from flowise_dev_agent.testing import playbook
 from flowise_dev_agent.testing.tool_names import RuntimeNames, runtime_names, spelt, without_number
 from flowise_dev_agent.texts import sentences, text
 

@@ -17,9 +17,9 @@ from flowise_dev_agent.errors import (
     FlowiseUnreachableError,
 )
 from flowise_dev_agent.flowise.models import Prediction
-from flowise_dev_agent.reasoning import playbook
-from flowise_dev_agent.reasoning.contracts import PassK, Trial, Verdict, VerdictCategory
 from flowise_dev_agent.sanitize import shortened
+from flowise_dev_agent.schemas.verdict import PassK, Trial, Verdict, VerdictCategory
+from flowise_dev_agent.testing import playbook
 from flowise_dev_agent.texts import text
 
 _REASON_CHARS = 300

@@ -23,22 +23,17 @@ from flowise_dev_agent.agent.domains.candidates import candidates
 from flowise_dev_agent.agent.domains.flowise import FlowiseCapability
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.knowledge.templates import TemplateStore
+from flowise_dev_agent.models.answer_schemas import answer_schema
+from flowise_dev_agent.models.messages import Prompt, ToolDef
 from flowise_dev_agent.patch import GraphIR, compile_ops
 from flowise_dev_agent.patch.model.ops import ops_from_list
 from flowise_dev_agent.patch.views.flow_view import FlowView
+from flowise_dev_agent.planning.deterministic import DeterministicReasoner
 from flowise_dev_agent.planning.prompt_context import focused_summary
-from flowise_dev_agent.reasoning.contracts import (
-    ClassifyRequest,
-    JudgeRequest,
-    PatchRequest,
-    PlanRequest,
-    ToolDef,
-    Trial,
-)
-from flowise_dev_agent.reasoning.deterministic import DeterministicReasoner
-from flowise_dev_agent.reasoning.prompts import Prompt, classify_prompt, judge_prompt, patch_prompt, plan_prompt
-from flowise_dev_agent.reasoning.schemas import answer_schema
+from flowise_dev_agent.planning.prompts import classify_prompt, judge_prompt, patch_prompt, plan_prompt
+from flowise_dev_agent.planning.requests import ClassifyRequest, JudgeRequest, PatchRequest, PlanRequest
 from flowise_dev_agent.schemas.plan import Intent, Plan, PlannedNode, PlannedValue
+from flowise_dev_agent.schemas.verdict import Trial
 from flowise_dev_agent.settings import Phase
 
 CREDENTIALS = {"openAIApi": 1, "anthropicApi": 1}

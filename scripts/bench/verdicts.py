@@ -45,10 +45,10 @@ from flowise_dev_agent.devkit.standin import ModelStandIn
 from flowise_dev_agent.errors import AgentError, ModelUnavailableError, PatchError
 from flowise_dev_agent.flowise import ChatflowCreate, FlowiseClient
 from flowise_dev_agent.knowledge.nodes import NodeStore
+from flowise_dev_agent.models import ReasoningEngine, engine_for
+from flowise_dev_agent.models.messages import DeltaSink, EngineResponse, Message, ToolDef
 from flowise_dev_agent.patch import GraphIR, compile_ops, errors, validate_flow
-from flowise_dev_agent.reasoning.contracts import DeltaSink, EngineResponse, Message, ToolDef
-from flowise_dev_agent.reasoning.engines import ReasoningEngine, engine_for
-from flowise_dev_agent.reasoning.llm import LlmReasoner
+from flowise_dev_agent.planning.llm import LlmReasoner
 from flowise_dev_agent.schemas.base import JsonObject
 from flowise_dev_agent.schemas.plan import TestCase
 from flowise_dev_agent.schemas.verdict import Verdict

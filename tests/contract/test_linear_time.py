@@ -10,7 +10,7 @@ from flowise_dev_agent.flowise.responses import flowise_message, storable
 from flowise_dev_agent.knowledge.pattern_library import terms_of
 from flowise_dev_agent.patch.model.references import has_variable, referenced, sole_reference, variables
 from flowise_dev_agent.patch.model.visibility import is_visible
-from flowise_dev_agent.reasoning import wording
+from flowise_dev_agent.planning import wording
 from flowise_dev_agent.redaction import guarded, holds_secret, masked, redacted
 from flowise_dev_agent.sanitize import clean_json, clean_text, shortened
 

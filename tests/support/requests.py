@@ -7,7 +7,8 @@ from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import GraphIR
 from flowise_dev_agent.patch.views.flow_view import FlowView
 from flowise_dev_agent.planning.pipeline import Review
-from flowise_dev_agent.reasoning.contracts import Intent, PlanRequest
+from flowise_dev_agent.planning.requests import PlanRequest
+from flowise_dev_agent.schemas.plan import Intent
 
 CREATE = Intent(operation="create", ambiguity=0, title="A chatbot")
 UPDATE = Intent(operation="update", ambiguity=0, title="A chatbot")

@@ -10,7 +10,7 @@ from typing import Final
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import NodeSchema
 from flowise_dev_agent.patch.model.agentflow import AGENTFLOW_CATEGORY
-from flowise_dev_agent.reasoning.catalogue import STAPLES
+from flowise_dev_agent.planning.catalogue import STAPLES
 
 #: A few dozen lines: what a planner can read, far below the 297 types of a server.
 MAX_CANDIDATES: Final = 36

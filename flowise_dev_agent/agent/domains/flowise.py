@@ -33,15 +33,10 @@ from flowise_dev_agent.knowledge.templates import Template
 from flowise_dev_agent.patch import Finding, GraphIR, NodeSchema, summarize
 from flowise_dev_agent.planning.passes.document_stores import measured
 from flowise_dev_agent.planning.passes.feasibility import reviewed
-from flowise_dev_agent.reasoning.contracts import (
-    JudgeRequest,
-    PatchRequest,
-    Plan,
-    Reasoned,
-    Verdict,
-)
+from flowise_dev_agent.planning.requests import JudgeRequest, PatchRequest, Reasoned
 from flowise_dev_agent.schemas.document_stores import DocumentStoreView
-from flowise_dev_agent.schemas.plan import Expectation, TestCase
+from flowise_dev_agent.schemas.plan import Expectation, Plan, TestCase
+from flowise_dev_agent.schemas.verdict import Verdict
 from flowise_dev_agent.testing.cases import branch_cases, cases_for, why_not_testable
 from flowise_dev_agent.testing.judging import checked, judged, remarks_on, uses_models
 from flowise_dev_agent.testing.tool_names import runtime_names

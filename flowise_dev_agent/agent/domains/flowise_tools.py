@@ -29,8 +29,8 @@ from flowise_dev_agent.patch import (
 )
 from flowise_dev_agent.patch.model.nested import CREDENTIAL_KEY
 from flowise_dev_agent.patch.views.flow_view import FlowView
+from flowise_dev_agent.planning.cards import schema_card
 from flowise_dev_agent.planning.prompt_context import ops_text
-from flowise_dev_agent.reasoning.cards import schema_card
 from flowise_dev_agent.redaction import guarded
 from flowise_dev_agent.schemas.base import JsonObject
 from flowise_dev_agent.schemas.interrupts import TargetCandidate

@@ -10,7 +10,7 @@ from flowise_dev_agent.agent.domains.tool_domain import ToolDomain
 from flowise_dev_agent.errors import InvalidInputError
 from flowise_dev_agent.knowledge.openapi import ApiDescription, ApiOperation, read_openapi
 from flowise_dev_agent.knowledge.vocabulary import words
-from flowise_dev_agent.reasoning.contracts import ReadyTool, ToolField
+from flowise_dev_agent.planning.requests import ReadyTool, ToolField
 
 #: Most operations of one API: an agent with more tools chooses badly.
 MOST_TOOLS: Final = 10

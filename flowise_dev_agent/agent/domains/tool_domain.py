@@ -19,9 +19,9 @@ from flowise_dev_agent.agent.domain import (
 from flowise_dev_agent.agent.tools import DomainTools, shorten
 from flowise_dev_agent.patch import Finding, GraphIR
 from flowise_dev_agent.planning.passes.ready_tools import ops_of, owned, owner_of
-from flowise_dev_agent.reasoning.contracts import PatchRequest, ReadyTool, Reasoned, Verdict
+from flowise_dev_agent.planning.requests import PatchRequest, ReadyTool, Reasoned
 from flowise_dev_agent.schemas.plan import OpsAnswer, Plan
-from flowise_dev_agent.schemas.verdict import TracedTool, VerdictCategory
+from flowise_dev_agent.schemas.verdict import TracedTool, Verdict, VerdictCategory
 
 #: Code of a finding on a tool that no agent has.
 NOT_CONNECTED: Final = "TOOL_NOT_CONNECTED"

@@ -10,8 +10,8 @@ from flowise_dev_agent.agent.domain import DiscoverRequest, DomainDiscoveryResul
 from flowise_dev_agent.agent.domains.openapi import MOST_TOOLS, api_tools, chosen
 from flowise_dev_agent.agent.domains.tool_domain import ToolDomain
 from flowise_dev_agent.knowledge.workday import WorkdayBlueprint, WorkdayKnowledgeProvider
-from flowise_dev_agent.reasoning.contracts import ReadyTool
-from flowise_dev_agent.reasoning.skills import PACKAGED
+from flowise_dev_agent.planning.requests import ReadyTool
+from flowise_dev_agent.planning.skills import PACKAGED
 
 _NAMED: Final = "workday"
 

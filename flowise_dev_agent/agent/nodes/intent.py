@@ -11,11 +11,12 @@ from flowise_dev_agent.agent.drift import catalogue_of
 from flowise_dev_agent.agent.emit import Emitter
 from flowise_dev_agent.agent.interrupts import option
 from flowise_dev_agent.agent.state import MAX_CLARIFICATION_ROUNDS, AgentState, IntentState, PlanState, Update
-from flowise_dev_agent.reasoning.contracts import ClassifyRequest, Intent
-from flowise_dev_agent.reasoning.wording import split
+from flowise_dev_agent.planning.requests import ClassifyRequest
+from flowise_dev_agent.planning.wording import split
 from flowise_dev_agent.schemas.designs import DesignForm
 from flowise_dev_agent.schemas.event_data import DriftData
 from flowise_dev_agent.schemas.interrupts import ClarificationData, ClarificationInterrupt
+from flowise_dev_agent.schemas.plan import Intent
 from flowise_dev_agent.texts import text
 
 AMBIGUITY_THRESHOLD = 5

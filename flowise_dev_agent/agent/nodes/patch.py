@@ -40,11 +40,11 @@ from flowise_dev_agent.planning.prompt_context import (
     focused_summary,
     like_flows,
 )
+from flowise_dev_agent.planning.requests import PatchRequest
 from flowise_dev_agent.publish import changes
-from flowise_dev_agent.reasoning.contracts import PatchRequest, Plan
 from flowise_dev_agent.schemas.change import Difference
 from flowise_dev_agent.schemas.event_data import ArtifactData, RetryData
-from flowise_dev_agent.schemas.plan import AmendAnswer, FunctionSample, NothingToChange, OpsAnswer, PatchAnswer
+from flowise_dev_agent.schemas.plan import AmendAnswer, FunctionSample, NothingToChange, OpsAnswer, PatchAnswer, Plan
 from flowise_dev_agent.texts import text
 
 #: Similarity (difflib ratio) from which an unknown node type counts as a known one misspelt.

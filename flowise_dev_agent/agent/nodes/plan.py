@@ -28,10 +28,10 @@ from flowise_dev_agent.planning.passes.document_stores import (
     agreed_stores,
 )
 from flowise_dev_agent.planning.pipeline import OF_FORM, OF_TAKEN_PLAN, passed
-from flowise_dev_agent.reasoning.contracts import Plan
 from flowise_dev_agent.schemas.base import kept
 from flowise_dev_agent.schemas.document_stores import DocumentStoreView
 from flowise_dev_agent.schemas.event_data import ArtifactData
+from flowise_dev_agent.schemas.plan import Plan
 
 
 @asks_for_budget

@@ -39,13 +39,12 @@ from flowise_dev_agent.planning.passes.images import uploads
 from flowise_dev_agent.planning.passes.mappings import kept_to
 from flowise_dev_agent.planning.passes.personal_data import without_personal_data
 from flowise_dev_agent.publish import changes
-from flowise_dev_agent.reasoning.contracts import FLOW_BUGS, Verdict
 from flowise_dev_agent.redaction import redacted
 from flowise_dev_agent.schemas.change import Difference
 from flowise_dev_agent.schemas.event_data import TestData
 from flowise_dev_agent.schemas.interrupts import FlowLink, Option, ResultReviewData, ResultReviewInterrupt
 from flowise_dev_agent.schemas.plan import Plan, TestCase
-from flowise_dev_agent.schemas.verdict import Regression, TestedIteration, Trace, Trial
+from flowise_dev_agent.schemas.verdict import FLOW_BUGS, Regression, TestedIteration, Trace, Trial, Verdict
 from flowise_dev_agent.settings import LimitSettings
 from flowise_dev_agent.testing.judging import best_of, lost
 from flowise_dev_agent.testing.trials import TrialConversation, TrialRun, hold_all

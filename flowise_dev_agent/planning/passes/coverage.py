@@ -11,9 +11,9 @@ from typing import Final, Literal, NamedTuple
 
 from flowise_dev_agent.patch import Finding, GraphIR
 from flowise_dev_agent.planning.context import PlanContext
-from flowise_dev_agent.reasoning.contracts import PlanRequest
-from flowise_dev_agent.reasoning.prompt_writing import steps_without_instructions
-from flowise_dev_agent.reasoning.wording import one_line
+from flowise_dev_agent.planning.prompt_writing import steps_without_instructions
+from flowise_dev_agent.planning.requests import PlanRequest
+from flowise_dev_agent.planning.wording import one_line
 from flowise_dev_agent.redaction import MASK, masked
 from flowise_dev_agent.sanitize import shortened
 from flowise_dev_agent.schemas.plan import Part, Plan

@@ -24,9 +24,9 @@ from flowise_dev_agent.patch.model.attached_files import (
 )
 from flowise_dev_agent.patch.model.placeholders import stands_in
 from flowise_dev_agent.planning.context import PlanContext
+from flowise_dev_agent.planning.requests import FILE_LOADERS
 from flowise_dev_agent.planning.session_files import SessionFiles
 from flowise_dev_agent.publish import StoreSpec
-from flowise_dev_agent.reasoning.contracts import FILE_LOADERS
 from flowise_dev_agent.sanitize import shortened
 from flowise_dev_agent.schemas.attachments import AttachmentFacts
 from flowise_dev_agent.schemas.document_stores import DocumentStoreView, PlannedStore

@@ -35,8 +35,8 @@ from flowise_dev_agent.patch.model.references import has_variable
 from flowise_dev_agent.patch.model.values import is_empty
 from flowise_dev_agent.planning.context import PlanContext
 from flowise_dev_agent.planning.passes.coverage import NOT_ON_THE_SERVER
+from flowise_dev_agent.planning.prompt_writing import INSTRUCTIONS
 from flowise_dev_agent.planning.values import with_planned_values
-from flowise_dev_agent.reasoning.prompt_writing import INSTRUCTIONS
 from flowise_dev_agent.sanitize import shortened
 from flowise_dev_agent.schemas.plan import Plan
 

@@ -12,7 +12,7 @@ from flowise_dev_agent.patch import Finding
 from flowise_dev_agent.patch.model.findings import warning
 from flowise_dev_agent.patch.model.json_text import inner_json
 from flowise_dev_agent.planning.context import PlanContext
-from flowise_dev_agent.reasoning.contracts import ReadyTool, ToolField
+from flowise_dev_agent.planning.requests import ReadyTool, ToolField
 from flowise_dev_agent.schemas.plan import FieldMapping, Plan
 from flowise_dev_agent.schemas.verdict import Trace, Trial
 

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from flowise_dev_agent.patch import Finding
 from flowise_dev_agent.patch.model.json_text import inner_json
 from flowise_dev_agent.planning.context import PlanContext
-from flowise_dev_agent.reasoning.contracts import ReadyTool
+from flowise_dev_agent.planning.requests import ReadyTool
 from flowise_dev_agent.schemas.verdict import Trace, TracedTool, TraceStep
 
 T = TypeVar("T", TraceStep, TracedTool)

@@ -1,7 +1,7 @@
 """Check planned values: invalid options, and texts that nobody asked to replace."""
 
 from flowise_dev_agent.planning.context import PlanContext
-from flowise_dev_agent.reasoning.plan_findings import lost_texts, unknown_options
+from flowise_dev_agent.planning.plan_findings import lost_texts, unknown_options
 
 
 def planned_values(context: PlanContext) -> PlanContext:

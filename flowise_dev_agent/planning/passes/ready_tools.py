@@ -7,7 +7,7 @@ from pydantic import JsonValue
 
 from flowise_dev_agent.patch import AddNode, Connect, Disconnect, Finding, FlowNode, GraphIR, PatchOp, Schemas
 from flowise_dev_agent.planning.context import PlanContext
-from flowise_dev_agent.reasoning.contracts import ReadyTool
+from flowise_dev_agent.planning.requests import ReadyTool
 from flowise_dev_agent.schemas.plan import Plan, PlannedNode, PlannedValue, TestCase
 
 #: Field with the tools of an agentflow's agent, and the fields of a row.

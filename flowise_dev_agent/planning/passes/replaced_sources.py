@@ -7,7 +7,7 @@ from flowise_dev_agent.patch import Finding, FlowNode, GraphIR
 from flowise_dev_agent.patch.model.definitions import type_set
 from flowise_dev_agent.patch.model.values import is_empty
 from flowise_dev_agent.planning.context import PlanContext
-from flowise_dev_agent.reasoning.contracts import PlanRequest
+from flowise_dev_agent.planning.requests import PlanRequest
 from flowise_dev_agent.schemas.plan import Plan, PlannedNode
 
 

@@ -31,7 +31,7 @@ from flowise_dev_agent.patch import (
     validate_flow,
 )
 
-CHAPTER = (files("flowise_dev_agent.reasoning.skills") / "agentflows.md").read_text("utf-8")
+CHAPTER = (files("flowise_dev_agent.planning.skills") / "agentflows.md").read_text("utf-8")
 STATEMENTS = [line[2:] for line in CHAPTER.splitlines() if line.startswith("- ")]
 EXAMPLES = {
     title: TypeAdapter(list[PatchOp]).validate_python(json.loads(body)["ops"])

@@ -24,22 +24,16 @@ from flowise_dev_agent.knowledge.pattern_library import PatternLibrary
 from flowise_dev_agent.knowledge.repair import Repair, decide_repair, not_found
 from flowise_dev_agent.knowledge.templates import Template, TemplateStore
 from flowise_dev_agent.patch import NodeSchema, OptionEntry, PatchOp
+from flowise_dev_agent.planning.reasoner import Reasoner
+from flowise_dev_agent.planning.requests import Reasoned
 from flowise_dev_agent.planning.session_files import SessionFiles
 from flowise_dev_agent.publish import Publisher
-from flowise_dev_agent.reasoning.contracts import (
-    Intent,
-    Plan,
-    PlannedNode,
-    Reasoned,
-    Usage,
-    Verdict,
-)
-from flowise_dev_agent.reasoning.reasoner import Reasoner
 from flowise_dev_agent.schemas.event_data import NodeEndData, NodeStartData
 from flowise_dev_agent.schemas.events import NodeEvent
 from flowise_dev_agent.schemas.interrupts import raised_interrupt
-from flowise_dev_agent.schemas.plan import OpsAnswer, PatchAnswer
-from flowise_dev_agent.schemas.verdict import CriterionVerdict, Evidence
+from flowise_dev_agent.schemas.plan import Intent, OpsAnswer, PatchAnswer, Plan, PlannedNode
+from flowise_dev_agent.schemas.usage import Usage
+from flowise_dev_agent.schemas.verdict import CriterionVerdict, Evidence, Verdict
 from flowise_dev_agent.settings import DriftPolicy, LimitSettings, Mode
 from tests.unit.publish.fakes import FakeFlowise, FakeIntents, FakeVersions
 

@@ -8,9 +8,12 @@ import pytest
 
 from flowise_dev_agent.flowise.models import Credential
 from flowise_dev_agent.knowledge.credential_store import CredentialStore
-from flowise_dev_agent.reasoning import LlmReasoner, PhasedReasoner, ReasoningEngine
-from flowise_dev_agent.reasoning.contracts import EngineResponse, Message, Usage
-from flowise_dev_agent.reasoning.deterministic import DeterministicReasoner
+from flowise_dev_agent.models import ReasoningEngine
+from flowise_dev_agent.models.messages import EngineResponse, Message
+from flowise_dev_agent.planning.deterministic import DeterministicReasoner
+from flowise_dev_agent.planning.llm import LlmReasoner
+from flowise_dev_agent.planning.phased import PhasedReasoner
+from flowise_dev_agent.schemas.usage import Usage
 from flowise_dev_agent.settings import ReasoningSettings
 from tests.unit.agent.rig import OPENAI, Bench, plan
 

@@ -18,7 +18,7 @@ from flowise_dev_agent.agent.graph import build_graph
 from flowise_dev_agent.errors import InvalidInputError
 from flowise_dev_agent.flowise.models import Prediction
 from flowise_dev_agent.patch import NodeSchema
-from flowise_dev_agent.reasoning.contracts import ReadyTool
+from flowise_dev_agent.planning.requests import ReadyTool
 from tests.unit.agent.rig import OPENAI, Bench, plan
 from tests.unit.agent.test_graph import credentials, ops
 from tests.unit.agent.test_ready_tools import agent_plan, model_ops

@@ -12,8 +12,7 @@ from flowise_dev_agent.agent.domains.function_trials import failing_functions
 from flowise_dev_agent.approval.binding import capability_of
 from flowise_dev_agent.errors import FlowiseServerError
 from flowise_dev_agent.patch import AddNode, Connect, Finding, GraphIR, PatchOp, compile_ops
-from flowise_dev_agent.reasoning.contracts import Plan, PlannedNode
-from flowise_dev_agent.schemas.plan import FunctionSample, OpsAnswer
+from flowise_dev_agent.schemas.plan import FunctionSample, OpsAnswer, Plan, PlannedNode
 from tests.unit.agent.rig import OPENAI, Bench, plan
 from tests.unit.agent.test_graph import credentials
 

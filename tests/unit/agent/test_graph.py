@@ -18,7 +18,9 @@ from flowise_dev_agent.errors import (
 from flowise_dev_agent.flowise.models import Credential
 from flowise_dev_agent.knowledge.credential_store import CredentialStore
 from flowise_dev_agent.patch import AddNode, BindCredential, Connect, Finding, NodeSchema, PatchOp, SetParam
-from flowise_dev_agent.reasoning.contracts import Approach, Intent, PlannedNode, Usage, Verdict
+from flowise_dev_agent.schemas.plan import Approach, Intent, PlannedNode
+from flowise_dev_agent.schemas.usage import Usage
+from flowise_dev_agent.schemas.verdict import Verdict
 from tests.unit.agent.rig import OPENAI, OTHER_OPENAI, Bench, plan
 
 

@@ -14,9 +14,9 @@ from flowise_dev_agent.flowise.models import Credential
 from flowise_dev_agent.flowise.responses import error_for
 from flowise_dev_agent.knowledge.credential_store import CredentialStore
 from flowise_dev_agent.patch import AddNode, PatchOp, SetParam
-from flowise_dev_agent.reasoning import playbook
-from flowise_dev_agent.reasoning.contracts import FLOW_BUGS, Verdict
-from flowise_dev_agent.reasoning.prompts import plan_prompt
+from flowise_dev_agent.planning.prompts import plan_prompt
+from flowise_dev_agent.schemas.verdict import FLOW_BUGS, Verdict
+from flowise_dev_agent.testing import playbook
 from flowise_dev_agent.testing.verdicts import classify_failure, failure_text
 from tests.support.requests import plan_request
 from tests.unit.agent.rig import OPENAI, Bench, plan

@@ -10,11 +10,11 @@ from pydantic import JsonValue
 from flowise_dev_agent.agent.domain import EvaluateRequest
 from flowise_dev_agent.errors import InvalidAnswerError
 from flowise_dev_agent.knowledge.nodes import NodeStore
+from flowise_dev_agent.models.parsing import UnusableOutputError
 from flowise_dev_agent.patch import AddNode, GraphIR, PatchOp, SetParam, compile_ops
-from flowise_dev_agent.reasoning.contracts import JudgeRequest
-from flowise_dev_agent.reasoning.parsing import UnusableOutputError
-from flowise_dev_agent.reasoning.prompts import judge_prompt
-from flowise_dev_agent.reasoning.votes import (
+from flowise_dev_agent.planning.prompts import judge_prompt
+from flowise_dev_agent.planning.requests import JudgeRequest
+from flowise_dev_agent.planning.votes import (
     NO_REAL_MODEL,
     checked_judgement,
     shows_content_only,

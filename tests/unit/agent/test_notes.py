@@ -9,8 +9,8 @@ from flowise_dev_agent.agent.context import AgentContext
 from flowise_dev_agent.agent.pattern_reuse import find_notes
 from flowise_dev_agent.agent.state import AgentState, RequestState
 from flowise_dev_agent.errors import DatabaseUnavailableError
-from flowise_dev_agent.reasoning.deterministic import DeterministicReasoner
-from flowise_dev_agent.reasoning.prompts import patch_prompt, plan_prompt
+from flowise_dev_agent.planning.deterministic import DeterministicReasoner
+from flowise_dev_agent.planning.prompts import patch_prompt, plan_prompt
 from flowise_dev_agent.schemas.node_artifacts import NodeArtifact
 from tests.unit.agent.rig import OPENAI, Bench
 from tests.unit.agent.test_graph import credentials

@@ -9,8 +9,8 @@ from flowise_dev_agent.approval.manual_edits import edit_findings, ops_of
 from flowise_dev_agent.errors import InvalidAnswerError
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import AddNode, Connect, GraphIR, PatchOp, SetParam, compile_ops
-from flowise_dev_agent.reasoning.contracts import Verdict
 from flowise_dev_agent.schemas.interrupts import raised_interrupt
+from flowise_dev_agent.schemas.verdict import Verdict
 from tests.unit.agent.rig import Bench, plan
 from tests.unit.agent.test_plan_binding import planned, value
 from tests.unit.agent.test_plan_review import planned as plan_of

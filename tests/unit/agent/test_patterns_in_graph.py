@@ -10,11 +10,11 @@ from flowise_dev_agent.flowise.models import Credential
 from flowise_dev_agent.knowledge.credential_store import CredentialStore
 from flowise_dev_agent.knowledge.pattern_library import PatternLibrary
 from flowise_dev_agent.patch import AddNode, Connect, PatchOp, SetParam
-from flowise_dev_agent.reasoning.contracts import Intent, Plan, PlannedNode, Reasoned, Verdict
-from flowise_dev_agent.reasoning.deterministic import DeterministicReasoner
+from flowise_dev_agent.planning.deterministic import DeterministicReasoner
+from flowise_dev_agent.planning.requests import Reasoned
 from flowise_dev_agent.schemas.designs import DesignForm
-from flowise_dev_agent.schemas.plan import PlannedValue
-from flowise_dev_agent.schemas.verdict import CriterionVerdict, Evidence
+from flowise_dev_agent.schemas.plan import Intent, Plan, PlannedNode, PlannedValue
+from flowise_dev_agent.schemas.verdict import CriterionVerdict, Evidence, Verdict
 from tests.unit.agent.rig import OPENAI, Bench, BenchFlowise, Script, plan
 from tests.unit.agent.test_graph import ops
 from tests.unit.knowledge.memory_patterns import MemoryPatterns

@@ -6,7 +6,7 @@ import pytest
 from pydantic import JsonValue
 
 from flowise_dev_agent.planning.passes.personal_data import MASK, passes, without_personal_data
-from flowise_dev_agent.reasoning.contracts import ReadyTool
+from flowise_dev_agent.planning.requests import ReadyTool
 from flowise_dev_agent.schemas.verdict import Trace, TracedSource, TracedTool, TracedTurn, TraceStep
 
 NAME, PLACE = "Grace Hopper", "Zurich"

@@ -6,7 +6,6 @@ import pytest
 
 from flowise_dev_agent.approval.binding import beyond_approval
 from flowise_dev_agent.patch import AddNode, Connect, PatchOp, SetParam
-from flowise_dev_agent.reasoning.contracts import Verdict
 from flowise_dev_agent.schemas.plan import (
     AmendAnswer,
     Capability,
@@ -16,6 +15,7 @@ from flowise_dev_agent.schemas.plan import (
     Part,
     ToolBinding,
 )
+from flowise_dev_agent.schemas.verdict import Verdict
 from tests.unit.agent.rig import Bench, plan
 from tests.unit.agent.test_plan_binding import planned, value
 from tests.unit.agent.test_update import COLDER, add_flow, drafts, inputs_of, made_for

@@ -6,8 +6,7 @@ from flowise_dev_agent.approval.binding import capability_of
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import GraphIR, compile_ops
 from flowise_dev_agent.planning.details import plan_details
-from flowise_dev_agent.reasoning.contracts import Intent
-from flowise_dev_agent.schemas.plan import Part
+from flowise_dev_agent.schemas.plan import Intent, Part
 from flowise_dev_agent.schemas.plan_text import plan_markdown
 from flowise_dev_agent.texts import LANGUAGES, catalogue
 from tests.unit.agent.rig import OPENAI, Bench

@@ -9,7 +9,7 @@ from flowise_dev_agent.approval.ops import untitled
 from flowise_dev_agent.knowledge.credential_store import CredentialStore
 from flowise_dev_agent.patch import AddNode, BindCredential, Connect, GraphIR, PatchOp, Schemas, compile_ops, decompile
 from flowise_dev_agent.planning.prompt_context import like_flows, ops_text
-from flowise_dev_agent.reasoning.contracts import PlannedNode
+from flowise_dev_agent.schemas.plan import PlannedNode
 
 from .rig import Bench, plan
 

@@ -12,9 +12,9 @@ from flowise_dev_agent.agent.domains.openapi import OpenApiCapability, chosen
 from flowise_dev_agent.agent.graph import build_graph
 from flowise_dev_agent.knowledge.openapi import read_openapi
 from flowise_dev_agent.patch import AddNode, BindCredential, Connect, GraphIR, SetParam
+from flowise_dev_agent.planning.deterministic import DeterministicReasoner
 from flowise_dev_agent.planning.passes.ready_tools import NO_AGENT, merged, with_ready_tools
-from flowise_dev_agent.reasoning.contracts import ReadyTool
-from flowise_dev_agent.reasoning.deterministic import DeterministicReasoner
+from flowise_dev_agent.planning.requests import ReadyTool
 from flowise_dev_agent.schemas.attachments import AttachmentFacts
 from flowise_dev_agent.schemas.plan import PlannedNode, PlannedValue
 from flowise_dev_agent.schemas.verdict import Trace, TracedTool, Trial

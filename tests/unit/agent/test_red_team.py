@@ -31,16 +31,18 @@ from flowise_dev_agent.patch import (
     compile_ops,
 )
 from flowise_dev_agent.persistence import NewPattern
-from flowise_dev_agent.reasoning.contracts import Intent, Reasoned, Verdict
-from flowise_dev_agent.reasoning.prompts import classify_prompt, judge_prompt, patch_prompt, plan_prompt
+from flowise_dev_agent.planning.prompts import classify_prompt, judge_prompt, patch_prompt, plan_prompt
+from flowise_dev_agent.planning.requests import Reasoned
 from flowise_dev_agent.schemas.plan import (
     AmendAnswer,
+    Intent,
     OpsAnswer,
     PatchAnswer,
     Plan,
     PlannedNode,
     PlannedValue,
 )
+from flowise_dev_agent.schemas.verdict import Verdict
 from tests.unit.agent.rig import OPENAI, OTHER_OPENAI, Bench, BenchFlowise, Script, plan
 from tests.unit.agent.test_graph import ops
 from tests.unit.knowledge.memory_patterns import MemoryPatterns

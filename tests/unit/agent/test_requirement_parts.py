@@ -3,8 +3,7 @@
 from typing import Any
 
 from flowise_dev_agent.patch import Finding
-from flowise_dev_agent.reasoning.contracts import Intent
-from flowise_dev_agent.schemas.plan import Part
+from flowise_dev_agent.schemas.plan import Intent, Part
 from tests.unit.agent.rig import OPENAI, Bench, plan
 from tests.unit.agent.test_graph import credentials
 from tests.unit.agent.test_update import COLDER, add_flow, made_for

@@ -24,7 +24,8 @@ from flowise_dev_agent.agent.state import (
 )
 from flowise_dev_agent.patch import Finding
 from flowise_dev_agent.publish import Base
-from flowise_dev_agent.reasoning.contracts import Usage, Verdict
+from flowise_dev_agent.schemas.usage import Usage
+from flowise_dev_agent.schemas.verdict import Verdict
 from flowise_dev_agent.settings import LimitSettings
 
 LIMITS = LimitSettings(_env_file=None)  # type: ignore[call-arg]

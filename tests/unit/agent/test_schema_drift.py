@@ -8,7 +8,7 @@ from flowise_dev_agent.knowledge.credential_store import CredentialStore, KnownC
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.knowledge.snapshot import by_name
 from flowise_dev_agent.patch import AddNode, BindCredential, Connect
-from flowise_dev_agent.reasoning.contracts import PlannedNode
+from flowise_dev_agent.schemas.plan import PlannedNode
 from tests.unit.agent.rig import OPENAI, Bench, plan
 
 

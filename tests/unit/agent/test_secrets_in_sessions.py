@@ -10,9 +10,11 @@ from flowise_dev_agent.knowledge.credential_store import CredentialStore
 from flowise_dev_agent.knowledge.pattern_library import PatternLibrary
 from flowise_dev_agent.persistence import NewEvent
 from flowise_dev_agent.persistence.events import event_params
-from flowise_dev_agent.reasoning.contracts import Intent, Reasoned, Verdict
-from flowise_dev_agent.reasoning.prompts import classify_prompt, judge_prompt, patch_prompt, plan_prompt
+from flowise_dev_agent.planning.prompts import classify_prompt, judge_prompt, patch_prompt, plan_prompt
+from flowise_dev_agent.planning.requests import Reasoned
 from flowise_dev_agent.schemas.interrupts import raised_interrupt
+from flowise_dev_agent.schemas.plan import Intent
+from flowise_dev_agent.schemas.verdict import Verdict
 from tests.unit.agent.rig import OPENAI, Bench, Script
 from tests.unit.agent.test_update import COLDER, PLAN, flow_data
 from tests.unit.knowledge.memory_patterns import MemoryPatterns

@@ -9,9 +9,8 @@ from flowise_dev_agent.flowise.models import ChatflowCreate
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import AddNode, Connect, GraphIR, PatchOp, compile_ops
 from flowise_dev_agent.planning.passes.document_stores import stores_of, with_additions
-from flowise_dev_agent.reasoning.contracts import Intent
 from flowise_dev_agent.schemas.attachments import AttachmentFacts
-from flowise_dev_agent.schemas.plan import Plan, PlannedValue
+from flowise_dev_agent.schemas.plan import Intent, Plan, PlannedValue
 from tests.unit.agent.rig import OPENAI, Bench, BenchFlowise, plan
 from tests.unit.agent.test_attached import HANDBOOK, Files
 from tests.unit.agent.test_document_stores import DRAFTS, HR

@@ -21,7 +21,8 @@ from flowise_dev_agent.agent import (
 from flowise_dev_agent.agent.domain import DiscoverRequest
 from flowise_dev_agent.agent.tools import ToolFunction, _wrap_result
 from flowise_dev_agent.errors import ConfigurationError, FlowiseUnreachableError
-from flowise_dev_agent.reasoning.contracts import Intent, ToolDef
+from flowise_dev_agent.models.messages import ToolDef
+from flowise_dev_agent.schemas.plan import Intent
 from tests.unit.agent.rig import OPENAI, Bench
 from tests.unit.agent.test_graph import credentials, ops
 

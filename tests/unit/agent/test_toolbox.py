@@ -15,8 +15,9 @@ from flowise_dev_agent.agent.tool_definition import as_tool
 from flowise_dev_agent.agent.toolbox import SessionToolbox
 from flowise_dev_agent.errors import InvalidInputError
 from flowise_dev_agent.flowise.models import ChatflowCreate
+from flowise_dev_agent.models.messages import MAX_TOOL_CALLS
 from flowise_dev_agent.patch import GraphIR, compile_ops
-from flowise_dev_agent.reasoning.contracts import MAX_TOOL_CALLS, Reasoned
+from flowise_dev_agent.planning.requests import Reasoned
 from tests.unit.agent.rig import OPENAI, Bench, Script, plan
 from tests.unit.agent.test_graph import credentials, ops
 

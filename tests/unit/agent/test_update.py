@@ -27,8 +27,8 @@ from flowise_dev_agent.patch import (
 )
 from flowise_dev_agent.patch.views.flow_view import FlowView
 from flowise_dev_agent.planning.prompt_context import focused_summary
-from flowise_dev_agent.reasoning.contracts import Intent, Verdict
-from flowise_dev_agent.schemas.verdict import Trial
+from flowise_dev_agent.schemas.plan import Intent
+from flowise_dev_agent.schemas.verdict import Trial, Verdict
 from tests.unit.agent.rig import OPENAI, Bench, plan
 from tests.unit.agent.test_graph import credentials
 

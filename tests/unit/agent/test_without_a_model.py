@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 
 from flowise_dev_agent.errors import InvalidAnswerError
-from flowise_dev_agent.reasoning import PhasedReasoner, ReasoningSettings
-from flowise_dev_agent.reasoning.deterministic import DeterministicReasoner
+from flowise_dev_agent.planning.deterministic import DeterministicReasoner
+from flowise_dev_agent.planning.phased import PhasedReasoner
+from flowise_dev_agent.settings import ReasoningSettings
 from flowise_dev_agent.texts import say_in
 from tests.unit.agent.rig import OPENAI, Bench, Script
 from tests.unit.agent.test_graph import credentials

@@ -16,7 +16,7 @@ from flowise_dev_agent.knowledge.refresh import Refresh
 from flowise_dev_agent.knowledge.snapshot import schemas_dir
 from flowise_dev_agent.knowledge.workday import API_FILE, MCP_FILE, WorkdayKnowledgeProvider, meta_file
 from flowise_dev_agent.patch import GraphIR
-from flowise_dev_agent.reasoning.deterministic import DeterministicReasoner
+from flowise_dev_agent.planning.deterministic import DeterministicReasoner
 from tests.unit.agent.rig import Bench
 from tests.unit.agent.test_graph import credentials
 from tests.unit.agent.test_ready_tools import API, agent_plan, model_ops

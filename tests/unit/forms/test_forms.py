@@ -8,9 +8,10 @@ from pydantic import ValidationError
 from flowise_dev_agent.approval.binding import not_met
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import GraphIR, compile_ops, errors, validate_flow
-from flowise_dev_agent.reasoning.contracts import Intent, PatchRequest, Plan, PlanRequest
-from flowise_dev_agent.reasoning.deterministic import DeterministicReasoner
+from flowise_dev_agent.planning.deterministic import DeterministicReasoner
+from flowise_dev_agent.planning.requests import PatchRequest, PlanRequest
 from flowise_dev_agent.schemas.designs import DesignForm
+from flowise_dev_agent.schemas.plan import Intent, Plan
 from flowise_dev_agent.schemas.requests import StartSession
 
 DUMMY = "a7acd2ec-afaf-5f55-9aef-0532197ae938"

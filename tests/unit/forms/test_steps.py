@@ -10,8 +10,8 @@ from flowise_dev_agent.approval.binding import capability_of, not_met
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import GraphIR
 from flowise_dev_agent.patch.model.references import variables
-from flowise_dev_agent.reasoning.contracts import Plan
 from flowise_dev_agent.schemas.designs import DesignForm
+from flowise_dev_agent.schemas.plan import Plan
 from tests.unit.forms.test_forms import compiled, planned
 
 DRAFT = {"kind": "answer", "title": "Draft", "prompt": "Write a reply."}

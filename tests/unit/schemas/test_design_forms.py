@@ -13,11 +13,11 @@ from pydantic import ValidationError
 
 from flowise_dev_agent.forms.form_of import form_of
 from flowise_dev_agent.knowledge.nodes import NodeStore
-from flowise_dev_agent.reasoning.contracts import Plan
-from flowise_dev_agent.reasoning.deterministic import DeterministicReasoner
+from flowise_dev_agent.planning.deterministic import DeterministicReasoner
 from flowise_dev_agent.schemas.designs import DesignForm, FormField, FormSource, stored_form
 from flowise_dev_agent.schemas.form_parts import WEEKDAYS
 from flowise_dev_agent.schemas.form_steps import KINDS, FormStep, Paths, Place, names_at, tree_of
+from flowise_dev_agent.schemas.plan import Plan
 from flowise_dev_agent.schemas.requests import StartSession
 from tests.support.requests import plan_request
 

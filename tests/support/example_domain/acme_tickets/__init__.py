@@ -8,7 +8,7 @@ from flowise_dev_agent.agent.domain import DiscoverRequest, ToolScope
 from flowise_dev_agent.agent.domains.tool_domain import ToolDomain
 from flowise_dev_agent.agent.tool_definition import as_tool
 from flowise_dev_agent.agent.tools import DomainTools, ToolResult
-from flowise_dev_agent.reasoning.contracts import ReadyTool
+from flowise_dev_agent.planning.requests import ReadyTool
 
 
 class TicketsCapability(ToolDomain):

@@ -32,11 +32,11 @@ from flowise_dev_agent.ops.dependencies import RunBlobs, waiting_texts
 from flowise_dev_agent.patch import GraphIR, SetParam, compile_ops, payload_sha256
 from flowise_dev_agent.persistence import Lease
 from flowise_dev_agent.persistence.saver import CanWait
+from flowise_dev_agent.planning.requests import Reasoned
 from flowise_dev_agent.publish import Publisher, flow_tag, is_draft
-from flowise_dev_agent.reasoning.contracts import Intent, Reasoned
 from flowise_dev_agent.schemas.base import read_as
 from flowise_dev_agent.schemas.interrupts import INTERRUPT
-from flowise_dev_agent.schemas.plan import OpsAnswer, PatchAnswer
+from flowise_dev_agent.schemas.plan import Intent, OpsAnswer, PatchAnswer
 from flowise_dev_agent.sessions import Agent, executor
 from flowise_dev_agent.sessions.agent import Graph
 from flowise_dev_agent.sessions.executor import RunExecutor

@@ -1,0 +1,225 @@
+"""Corrections of a plan by code, and the problems left for the model."""
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from flowise_dev_agent.knowledge.credential_requirements import required_types
+from flowise_dev_agent.knowledge.nodes import NodeStore
+from flowise_dev_agent.models.parsing import UnusableOutputError
+from flowise_dev_agent.patch import GraphIR, NodeSchema
+from flowise_dev_agent.patch.model.agentflow import AGENTFLOW_CATEGORY, BRANCHES_FROM
+from flowise_dev_agent.patch.model.nested import CREDENTIAL_KEY, parse_path, value_at
+from flowise_dev_agent.patch.model.suggest import ALIKE, closest
+from flowise_dev_agent.planning.plan_findings import lost_texts
+from flowise_dev_agent.planning.requests import PatchRequest, PlanRequest
+from flowise_dev_agent.sanitize import shortened
+from flowise_dev_agent.schemas.plan import AmendAnswer, FlowKind, Part, PartAccount, Plan, PlannedNode, PlannedValue
+
+
+def checked_plan(plan: Plan, request: PlanRequest) -> Plan:
+    """Plan corrected by known facts: operation, spelling of node names, credential types."""
+    update: dict[str, Any] = {}
+    if plan.declined or request.intent.operation == "question":
+        if not plan.declined and not plan.answer:
+            raise UnusableOutputError(["This is a question about a flow: put what you found into `answer`."])
+        return plan.model_copy(update=update | {"nodes": [], "credential_requirements": []})
+    as_it_is = request.intent.operation == "copy" and not plan.removals
+    problems: list[str] = []
+    if not (plan.nodes or plan.removals or plan.values or as_it_is):
+        problems.append("`nodes` is empty. List the nodes to add or to change, or fill `declined`.")
+    nodes: list[PlannedNode] = []
+    new = []
+    pattern = request.pattern.nodes if request.pattern else {}
+    earlier = {node.node_id for node in request.previous.nodes} if request.previous else set[str]()
+    done = (
+        {id_ for id_ in request.previous.removals if id_ not in request.flow.existing}
+        if request.previous
+        else set[str]()
+    )
+    plan = plan.model_copy(update={"removals": [id_ for id_ in plan.removals if id_ not in done]})
+    for node in plan.nodes:
+        schema = request.nodes.get(node.node_name)
+        if schema is None:
+            problems.append(_no_such_type(node, request.nodes))
+            continue
+        if any(node.node_id == other.node_id for other in nodes):
+            problems.append(f"The node id '{node.node_id}' occurs twice.")
+        from_pattern = node.existing and pattern.get(node.node_id) == schema.name
+        there = request.flow.existing.get(node.node_id)
+        # A model that revises its plan need not know which nodes are already written.
+        existing = (node.existing and (from_pattern or there is not None)) or (
+            there == schema.name and node.node_id in earlier
+        )
+        nodes.append(node.model_copy(update={"node_name": schema.name, "existing": existing}))
+        if not existing or from_pattern:
+            new.append(schema)
+    problems += _unknown_ids(plan, nodes, request.nodes, request.flow.existing)
+    kinds = {_kind(request.nodes.schemas[node.node_name]) for node in nodes}
+    if len(kinds) > 1:
+        problems.append(
+            "FLOW_KIND_MIX: a flow consists of nodes of the category Agent Flows only, or of none of them. "
+            "In an agentflow, models and tools are settings of its steps (`llmModel`, `agentTools`), not nodes."
+        )
+    if problems:
+        raise UnusableOutputError(problems)
+    if kinds and request.intent.operation == "create":
+        update["flow_kind"] = kinds.pop()
+    required = required_types(new, request.credential_types)
+    if any(request.nodes.schemas[node.node_name].category == AGENTFLOW_CATEGORY for node in nodes):
+        # The schema of such a node does not say which models and tools it holds: trust the plan.
+        known = {name for schema in request.nodes.schemas.values() for name in schema.credential_names}
+        required = list(dict.fromkeys([*required, *(name for name in plan.credential_requirements if name in known)]))
+    update |= {"nodes": nodes, "credential_requirements": required}
+    return plan.model_copy(update=update)
+
+
+def accounted(plan: Plan, accounts: Sequence[PartAccount], request: PlanRequest) -> tuple[list[Part], list[str]]:
+    """Account for each part of the requirement: (parts with their state, problems for the model)."""
+    if plan.declined or plan.answer is not None:
+        state, reason = ("not_possible", plan.declined) if plan.declined else ("covered", "")
+        return [part.model_copy(update={"state": state, "reason": reason}) for part in request.parts], []
+    ids = {*request.flow.existing, *(node.node_id for node in plan.nodes)}
+    fields = {f"{value.node_id}.{value.param}" for value in plan.values}
+    by_id = {account.id: account for account in accounts}
+    parts: list[Part] = []
+    problems: list[str] = []
+    for part in request.parts:
+        account = by_id.get(part.id)
+        if account is None:
+            problems.append(f"`parts` says nothing about {part.id}: {shortened(part.quote, 120)!r}.")
+            parts.append(
+                part.model_copy(update={"state": "not_understood", "reason": "The plan says nothing about it."})
+            )
+            continue
+        nodes = [id_ for id_ in account.nodes if id_ in ids]
+        values = [field for field in account.values if field in fields]
+        state, reason = account.state, account.reason.strip()
+        shown = nodes or values or request.intent.operation == "copy"
+        if state == "covered" and not shown:
+            problems.append(f"`parts`: {part.id} is covered, but names no node and no value of the plan that does it.")
+            state, reason = "assumed", reason or "No node or value of the plan shows it."
+        elif state != "covered" and not reason:
+            problems.append(f"`parts`: {part.id} is {state}, but has no reason.")
+            reason = "No reason was given."
+        update = {"state": state, "reason": reason, "nodes": nodes, "values": values}
+        parts.append(part.model_copy(update=update))
+    return parts, problems
+
+
+def is_done_by_values(request: PatchRequest) -> bool:
+    """True if the plan only sets values of existing nodes and names them all: then code makes the ops.
+
+    False where something may be left to do: a connection, a credential, a branch, code with samples, or a node, a title
+    or a part of the requirement that no value covers.
+    """
+    plan, base = request.plan, request.flow.graph
+    if request.seed or request.findings or plan.removals or plan.connections or plan.disconnections:
+        return False
+    changed = {value.node_id for value in plan.values}
+    if not changed or not all(node.existing and node.node_id in changed for node in plan.nodes):
+        return False
+    if any(node.label and (old := base.node(node.node_id)) and old.label != node.label for node in plan.nodes):
+        return False
+    shown = changed.union(plan.kept)
+    if not all(shown.issuperset(part.nodes) for part in plan.parts if part.state == "covered" and not part.values):
+        return False
+    return all(_is_plain(value, request) for value in plan.values) and any(
+        not _stands(value, base) for value in plan.values
+    )
+
+
+def _is_plain(value: PlannedValue, request: PatchRequest) -> bool:
+    """True if setting the value requires no other change of the flow."""
+    name = request.flow.existing.get(value.node_id, "")
+    schema, steps = request.nodes.get(name), parse_path(value.param)
+    if schema is None or not steps:
+        return False
+    root = str(steps[0])
+    if len(steps) > 1 and root.endswith("Config"):
+        return steps[-1] != CREDENTIAL_KEY
+    entries = [entry for entry in schema.input_definitions if entry["name"] == root]
+    return bool(entries) and not any(
+        entry["type"] == "code"
+        or entry.get("loadConfig")
+        or BRANCHES_FROM.get(name) == root
+        or any(part.get("loadConfig") for part in entry.get("array") or ())
+        for entry in entries
+    )
+
+
+def _stands(value: PlannedValue, base: GraphIR) -> bool:
+    """True if the flow already has the value."""
+    node, steps = base.node(value.node_id), parse_path(value.param)
+    old = value_at(node.inputs, steps) if node and steps else None
+    return str(value.value) in str(old) if value.mode == "append" else str(value.value) == str(old)
+
+
+def checked_amendment(answer: AmendAnswer, request: PatchRequest) -> AmendAnswer:
+    """Amendment with corrected spelling of node types."""
+    taken_back = request.plan.new_nodes & {*answer.removals}
+    planned = [node for node in request.plan.nodes if node.node_id not in taken_back]
+    problems: list[str] = []
+    nodes: list[PlannedNode] = []
+    for node in answer.nodes:
+        schema = request.nodes.get(node.node_name)
+        if schema is None:
+            problems.append(_no_such_type(node, request.nodes))
+            continue
+        kind = request.plan.flow_kind
+        if _kind(schema) != kind:
+            problems.append(f"FLOW_KIND_MIX: {schema.name} does not belong into a flow of the kind {kind}.")
+        nodes.append(
+            node.model_copy(update={"node_name": schema.name, "existing": node.node_id in request.flow.existing})
+        )
+    problems += _unknown_ids(answer, [*planned, *nodes], request.nodes, request.flow.existing, taken_back)
+    problems += [finding.text for finding in lost_texts(answer.values, request)]
+    if not (answer.nodes or answer.removals or answer.values):
+        problems.append("`amend` must say in `nodes`, `removals` or `values` what the plan lacks.")
+    if problems:
+        raise UnusableOutputError(problems)
+    return answer.model_copy(update={"nodes": nodes})
+
+
+def _no_such_type(node: PlannedNode, store: NodeStore) -> str:
+    near = ", ".join(store.suggest(node.node_name))
+    return f"There is no node type '{node.node_name}'." + (f" Close names: {near}." if near else "")
+
+
+def _kind(schema: NodeSchema) -> FlowKind:
+    return "AGENTFLOW" if schema.is_agentflow else "CHATFLOW"
+
+
+def _unknown_ids(
+    plan: Plan | AmendAnswer,
+    nodes: Sequence[PlannedNode],
+    store: NodeStore,
+    existing: Mapping[str, str],
+    taken_back: Collection[str] = (),
+) -> list[str]:
+    """Problems with ids and params that neither the plan nor the flow has; `taken_back` may be removed too."""
+    types = {**existing, **{node.node_id: node.node_name for node in nodes}}
+    problems = [
+        f"`removals` names '{node_id}', which is not in the flow. It has: {', '.join(existing) or 'no nodes'}."
+        for node_id in plan.removals
+        if node_id not in existing and node_id not in taken_back
+    ]
+    for value in plan.values:
+        schema = store.get(types.get(value.node_id, ""))
+        if value.node_id not in types:
+            problems.append(f"`values` names '{value.node_id}', which is neither planned nor in the flow.")
+        elif schema is not None and (problem := _unknown_param(schema, value.param)):
+            problems.append(f"`values` of '{value.node_id}': {problem}")
+    return problems
+
+
+def _unknown_param(schema: NodeSchema, path: str) -> str | None:
+    """Problem with the first step of a path; fields inside a model or tool are checked at compilation."""
+    root = re.split(r"[.\[]", path, maxsplit=1)[0]
+    names = [entry["name"] for entry in schema.input_definitions]
+    if root in names or root.removesuffix("Config") in names or root == "credential":
+        return None
+    missing = f"{schema.name} has no field '{root}'."
+    if near := closest(root, names, least=ALIKE):
+        return f"{missing} Close names: {', '.join(near)}."
+    return f"{missing} Leave it out." + (f" Its fields: {', '.join(names[:12])}." if names else "")

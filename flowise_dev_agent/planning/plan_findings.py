@@ -1,0 +1,173 @@
+"""Findings on a usable plan: they go back to the model once, and the rest is shown with the plan."""
+
+import re
+import tomllib
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
+from importlib.resources import files
+from typing import Final
+
+from pydantic import JsonValue
+
+from flowise_dev_agent.patch import Finding, FlowNode, GraphIR, NodeSchema
+from flowise_dev_agent.patch.model.findings import warning
+from flowise_dev_agent.patch.model.nested import parse_path, value_at
+from flowise_dev_agent.patch.model.suggest import closest
+from flowise_dev_agent.planning.requests import PatchRequest, PlanRequest
+from flowise_dev_agent.planning.wording import one_line
+from flowise_dev_agent.sanitize import shortened
+from flowise_dev_agent.schemas.plan import Plan, PlannedValue
+
+#: Options of one field that are listed in full.
+_OPTIONS_SHOWN: Final = 30
+#: Texts for models: what a person wrote there is not lost by a change of something else.
+_TEXT_FIELD: Final = re.compile(r"(?:prompt|messages?|instructions?|template|content)$", re.IGNORECASE)
+#: Share of an old text's words that an edit keeps; with fewer it counts as another text.
+_KEPT_SHARE: Final = 0.7
+_QUOTED: Final = re.compile(r"[\"“„«]([^\"“”„«»]{8,400})[\"”»]")
+
+
+def unknown_options(plan: Plan, request: PlanRequest) -> list[Finding]:
+    """Findings for planned values that are not among the options of their field."""
+    types = {**request.flow.existing, **{node.node_id: node.node_name for node in plan.nodes}}
+    found: list[Finding] = []
+    for value in plan.values:
+        schema = request.nodes.get(types.get(value.node_id, ""))
+        lists = (
+            [one.options for one in schema.params if one.name == value.param and one.type == "options"]
+            if schema
+            else []
+        )
+        options = list(dict.fromkeys(option for entry in lists for option in entry))
+        if not all(lists) or not options or not isinstance(value.value, str) or value.value in options:
+            continue
+        shown = options if len(options) <= _OPTIONS_SHOWN else closest(value.value, options)
+        hint = f"{'Options' if shown == options else 'Close options'}: {', '.join(shown)}."
+        text = f"'{shortened(value.value, 80)}' is not an option of {value.node_id}.{value.param}."
+        found.append(_finding("OPTION_UNKNOWN", text, value, hint))
+    return found
+
+
+def lost_texts(values: Iterable[PlannedValue], request: PlanRequest | PatchRequest) -> list[Finding]:
+    """Findings for texts of the flow that a planned value overwrites without a request.
+
+    A flow that the session made itself may be repaired without the person's words.
+    """
+    operation = request.intent.operation if isinstance(request, PlanRequest) else request.plan.operation
+    if operation == "create" and not request.feedback:
+        return []
+    return [
+        _finding(
+            "TEXT_REPLACED",
+            f"The text that {value.node_id}.{value.param} holds now goes, and nobody asked for that.",
+            value,
+            "Use `mode: append` with only the new text, or repeat the whole old text in `value`.",
+        )
+        for value in values
+        if (old := replaced_text(value, request.flow.graph)) is not None
+        and not _is_default(old, request.flow.graph, value, request)
+        and not _asks_to_replace(_words_for(value, request), old)
+    ]
+
+
+def replaced_text(value: PlannedValue, base: GraphIR) -> str | None:
+    """First prompt, message or template in this field that the value does not keep."""
+    node, steps = base.node(value.node_id), parse_path(value.param)
+    if node is None or steps is None or value.mode == "append":
+        return None
+    planned = [one_line(text) for _, text in _texts("", value.value)]
+    stored = _texts(value.param, value_at(node.inputs, steps))
+    return next(
+        (text for name, text in stored if _is_text(name) and text.strip() and not _keeps(planned, one_line(text))), None
+    )
+
+
+def _keeps(planned: Sequence[str], old: str) -> bool:
+    """True if the old text is kept, or a planned text is an edit of it that keeps most of its words."""
+    if old in "\n".join(planned):
+        return True
+    words = Counter(old.split())
+    return any((words & Counter(new.split())).total() >= _KEPT_SHARE * words.total() for new in planned)
+
+
+def _is_text(path: str) -> bool:
+    return bool(_TEXT_FIELD.search(path.rpartition(".")[2]))
+
+
+def _texts(name: str, value: JsonValue) -> Iterator[tuple[str, str]]:
+    """Yield (field, text) of a value, including its rows."""
+    if isinstance(value, str):
+        yield name, value
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield from _texts(f"{name}.{key}", item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _texts(name, item)
+
+
+def _words_for(value: PlannedValue, request: PlanRequest | PatchRequest) -> str:
+    """Requirement part that the value serves, else everything that the person said."""
+    parts = request.parts if isinstance(request, PlanRequest) else request.plan.parts
+    quote = next((part.quote for part in parts if part.id == value.part), None)
+    if quote is not None:
+        return quote
+    said = [request.requirement, *(answer for _, answer in request.clarifications), *request.later]
+    said.append(request.feedback or "")
+    return "\n".join(said)
+
+
+def _asks_to_replace(words: str, old: str) -> bool:
+    said, text = one_line(words).casefold(), one_line(old).casefold()
+    if text in said or any(quoted.strip() in text for quoted in _QUOTED.findall(said)):
+        return True
+    return any(_begins_word(said, stem) for stem in _rewrite_words())
+
+
+def _begins_word(said: str, stem: str) -> bool:
+    """True if a word begins with the stem; scripts without spaces have no word boundary."""
+    start = said.find(stem)
+    while start >= 0:
+        if start == 0 or not said[start - 1].isalpha() or ord(stem[0]) > 0x2E7F:
+            return True
+        start = said.find(stem, start + 1)
+    return False
+
+
+def _is_default(old: str, base: GraphIR, value: PlannedValue, request: PlanRequest | PatchRequest) -> bool:
+    """True if the flow's text is the default of the node type."""
+    node = base.node(value.node_id)
+    schemas = [schema for name in _types_at(node, value) if (schema := request.nodes.get(name))]
+    last = value.param.rpartition(".")[2]
+    return any(one_line(text) == one_line(old) for schema in schemas for text in _defaults(schema, last))
+
+
+def _types_at(node: FlowNode | None, value: PlannedValue) -> Sequence[str]:
+    """Type of the node, and of the nested component that the path leads into."""
+    if node is None:
+        return ()
+    around = value.param.rpartition(".")[0]
+    steps = parse_path(around.removesuffix("Config")) if around.endswith("Config") else None
+    inside = value_at(node.inputs, steps) if steps else None
+    return (node.name, inside) if isinstance(inside, str) else (node.name,)
+
+
+def _defaults(schema: NodeSchema, name: str) -> Iterator[str]:
+    for entry in schema.input_definitions:
+        for one in (entry, *(entry.get("array") or ())):
+            if one["name"] == name and isinstance(text := one.get("default"), str):
+                yield text
+
+
+def _finding(code: str, detail: str, value: PlannedValue, hint: str) -> Finding:
+    shown = shortened(str(value.value), 80)
+    return warning(code, detail, where=value.node_id, field=value.param, hint=hint, value=shown)
+
+
+@cache
+def _rewrite_words() -> tuple[str, ...]:
+    table: dict[str, list[str]] = tomllib.loads(
+        files(__package__ or "").joinpath("rewrite_words.toml").read_text("utf-8")
+    )
+    return tuple(word for words in table.values() for word in words)

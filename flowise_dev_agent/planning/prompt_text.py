@@ -1,0 +1,179 @@
+"""Pieces of prompts: tags around untrusted text, the requirement, plans, ops and findings."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
+
+from flowise_dev_agent.models.messages import as_data
+from flowise_dev_agent.patch import AddNode, Finding, NodeSchema, PatchOp, ReplaceNode, SetParam, UnsetParam
+from flowise_dev_agent.patch.model.nested import Steps, parse_path
+from flowise_dev_agent.planning.requests import ClassifyRequest, JudgeRequest, PatchRequest, Pattern, PlanRequest
+from flowise_dev_agent.sanitize import shortened
+from flowise_dev_agent.schemas.base import JsonObject
+from flowise_dev_agent.schemas.plan import Plan, ProposedPlan
+from flowise_dev_agent.schemas.verdict import Verdict
+
+#: The beginning of one of our tags, opening or closing.
+_READY: Final = (
+    "Code adds the nodes in <ready_tools> to your plan, with their values, and connects them to the agent. Plan an "
+    "agent that takes tools; do not plan these nodes or others for the same purpose, and count their parts as covered."
+)
+_NOTES: Final = (
+    "The person had <notes> remembered for all flows. Follow those that concern this one; where one contradicts the "
+    "requirement, the requirement counts."
+)
+#: Characters of the beginning of an attached file.
+_BEGINNING: Final = 400
+#: Fields of a plan that the op writer needs.
+_FOR_OPS: Final = frozenset(
+    {
+        *("goal", "operation", "flow_kind", "flow_name", "nodes", "removals", "kept", "values", "steps"),
+        *("credential_requirements", "placeholders", "success_criteria"),
+    }
+)
+#: Fields of the previous plan that the planner may keep.
+_FOR_PLAN: Final = frozenset(ProposedPlan.model_fields) - {"parts"} | {"operation", "flow_kind"}
+
+
+def joined(*parts: str | None) -> str:
+    return "\n".join(part for part in parts if part)
+
+
+def tag(name: str, body: str | None) -> str | None:
+    """Wrap the body in a tag that marks it as data; None without a body."""
+    return f"<{name}>\n{as_data(body)}\n</{name}>" if body else None
+
+
+def wish(request: ClassifyRequest | PlanRequest | PatchRequest | JudgeRequest) -> Iterator[str | None]:
+    """Yield everything that the person has said, in order, except the feedback in work."""
+    yield tag("requirement", request.requirement)
+    answers = (f"Q: {question}\nA: {answer}" for question, answer in request.clarifications)
+    yield tag("clarifications", "\n".join(answers) or None)
+    yield tag("later_words", "\n".join(f"{n}. {words}" for n, words in enumerate(request.later, start=1)) or None)
+
+
+def attachments_text(request: ClassifyRequest | PlanRequest) -> str | None:
+    """Attached files with the beginning of each."""
+    lines: list[str] = []
+    for one in request.attachments:
+        found = [f"{one.pages} pages"] if one.pages else []
+        found += [f"{one.pixels[0]} x {one.pixels[1]} pixels, for a model of the flow to see"] if one.pixels else []
+        found += [f"{one.rows} rows of {', '.join(one.columns)}"] if one.rows is not None else []
+        found += [f"API {one.title}: {', '.join(one.operations)}"] if one.operations else []
+        begins = (
+            one.first_lines and f" begins: {json.dumps(shortened(one.first_lines, _BEGINNING), ensure_ascii=False)}"
+        )
+        found += [f"{len(one.examples)} examples, which code adds to the prompt"] if one.examples else []
+        found += [f"test set of {len(one.tests)} questions"] if one.tests else []
+        lines.append(f"- {one.name} ({'; '.join([one.kind, f'{one.size} bytes', *found])}){begins}")
+        lines += [
+            f"  also says: {json.dumps(passage, ensure_ascii=False)}" for passage in request.passages.get(one.name, ())
+        ]
+    return "\n".join(lines) or None
+
+
+def notes_text(request: PlanRequest) -> str | None:
+    """Notes that the person stored for all flows."""
+    return joined(_NOTES, tag("notes", "\n".join(f"- {note}" for note in request.notes))) if request.notes else None
+
+
+def ready_text(request: PlanRequest) -> str | None:
+    """Tools that code will add to the plan."""
+    lines = "\n".join(
+        f"- {tool.node_id} ({tool.node_name}): {tool.title}. {tool.about}" for tool in request.ready_tools
+    )
+    return joined(_READY, tag("ready_tools", lines)) if lines else None
+
+
+# --- plans and ops ---------------------------------------------------------------------------------------------------
+
+
+def approved_plan(plan: Plan) -> str:
+    """Approved plan for the op writer."""
+    return plan.model_dump_json(include=set(_FOR_OPS), exclude_defaults=True)
+
+
+def previous_plan(plan: Plan, existing: Mapping[str, str]) -> str:
+    """Previous plan for the planner that revises it, without the quotes of its parts (see `<parts>`). Nodes written
+    meanwhile (`existing`, by id) are not to be added again.
+    """
+    nodes = [
+        node.model_copy(update={"existing": node.existing or existing.get(node.node_id) == node.node_name})
+        for node in plan.nodes
+    ]
+    left = [node_id for node_id in plan.removals if node_id in existing]
+    plan = plan.model_copy(update={"nodes": nodes, "removals": left})
+    said = plan.model_dump(mode="json", include=set(_FOR_PLAN), exclude_defaults=True)
+    parts = [
+        {"id": part.id, "state": part.state}
+        | part.model_dump(include={"nodes", "values", "reason"}, exclude_defaults=True)
+        for part in plan.parts
+    ]
+    return json.dumps({**said, "parts": parts} if parts else said, ensure_ascii=False, separators=(",", ":"))
+
+
+def own_ops(ops: Sequence[PatchOp], plan: Plan) -> str | None:
+    """Numbered ops of the last try, without the values of the plan, which code sets."""
+    planned = _planned_fields(ops, plan)
+    lines: list[str] = []
+    for number, op in enumerate(ops):
+        if isinstance(op, SetParam | UnsetParam) and (op.node_id, parse_path(op.param_name)) in planned:
+            continue
+        shown: JsonObject = {"op_type": op.op_type}
+        shown |= op.model_dump(mode="json", exclude_defaults=True, exclude={"credential_id", "description"})
+        if isinstance(op, AddNode):
+            own = {name: value for name, value in op.params.items() if (op.node_id, parse_path(name)) not in planned}
+            shown |= {"params": own}
+        lines.append(f"{number}: {json.dumps(shown, ensure_ascii=False, separators=(',', ':'))}")
+    return "\n".join(lines) or None
+
+
+def findings_text(findings: Sequence[Finding], plan: Plan) -> str | None:
+    """Findings, one per line; a finding on a planned value says that ops cannot fix it."""
+    planned = {(value.node_id, value.param) for value in plan.values}
+    return "\n".join(
+        f"- {finding.text}" + (_BY_AMENDMENT if (finding.where, finding.field) in planned else "")
+        for finding in findings
+    )
+
+
+_BY_AMENDMENT: Final = " This is a value of the plan: to change it, answer `amend`."
+
+
+def _planned_fields(ops: Sequence[PatchOp], plan: Plan) -> set[tuple[str, Steps | None]]:
+    """(node id in the ops, path) of the planned values: a replacement may keep the id of the replaced node."""
+    ids = {node.node_id: {node.node_id} for node in plan.nodes}
+    for op in ops:
+        if isinstance(op, ReplaceNode):
+            for node in plan.nodes:
+                if node.node_name == op.node_name and not node.existing:
+                    ids[node.node_id].add(op.new_node_id or op.node_id)
+    return {
+        (node_id, parse_path(value.param))
+        for value in plan.values
+        for node_id in ids.get(value.node_id, {value.node_id})
+    }
+
+
+# --- flows and verdicts ----------------------------------------------------------------------------------------------
+
+
+def texts_text(texts: Mapping[str, str]) -> str | None:
+    return "\n\n".join(f"{place}:\n{text}" for place, text in texts.items()) or None
+
+
+def pattern_text(pattern: Pattern) -> str:
+    return f"An accepted flow for: {shortened(pattern.requirement, 500)}\n{pattern.summary}"
+
+
+def similar_flows(request: PlanRequest) -> str | None:
+    """Marketplace flows similar to the requested one; None if the flow exists already."""
+    return None if request.flow_summary else "\n".join(one.for_prompt() for one in request.templates) or None
+
+
+def verdict_text(verdict: Verdict) -> str:
+    return f"{verdict.category}: {verdict.reason} {verdict.fix}".strip()
+
+
+def unique(schemas: Iterable[NodeSchema | None]) -> list[NodeSchema]:
+    return list({schema.name: schema for schema in schemas if schema}.values())

@@ -1,0 +1,210 @@
+"""What code finds in a plan that can be used: it goes back once, and what stays is shown to the person."""
+
+from typing import Any
+
+import pytest
+
+from flowise_dev_agent.knowledge.nodes import NodeStore
+from flowise_dev_agent.models.parsing import UnusableOutputError
+from flowise_dev_agent.patch import AddNode, Connect, Finding, GraphIR, compile_ops
+from flowise_dev_agent.patch.views.flow_view import FlowView
+from flowise_dev_agent.planning.passes.replaced_sources import with_replaced_sources
+from flowise_dev_agent.planning.plan_checks import checked_amendment, checked_plan
+from flowise_dev_agent.planning.plan_findings import lost_texts
+from flowise_dev_agent.planning.requests import PlanRequest, ReviewedPlan
+from flowise_dev_agent.schemas.plan import AmendAnswer, Part, Plan, PlannedNode, PlannedValue
+from flowise_dev_agent.schemas.plan_text import plan_markdown
+from tests.support.requests import UPDATE, plan_request
+from tests.unit.planning.test_llm_reasoner import ScriptedEngine, last_text, patch_request, reasoner
+
+OLD = "You are the clerk of a shop for bicycles."
+AGENT = {"node_id": "toolAgent_0", "node_name": "toolAgent", "purpose": "answers", "existing": True}
+
+
+def flow(nodes: NodeStore, text: str = OLD) -> GraphIR:
+    ops = [
+        AddNode(node_name="chatOpenAI", node_id="chatOpenAI_0"),
+        AddNode(node_name="toolAgent", node_id="toolAgent_0", params={"systemMessage": text}),
+        AddNode(
+            node_name="llmAgentflow",
+            node_id="llmAgentflow_0",
+            params={"llmMessages": [{"role": "system", "content": OLD}]},
+        )
+        if text == "rows"
+        else Connect(source_node_id="chatOpenAI_0", target_node_id="toolAgent_0", target_anchor="model"),
+    ]
+    return compile_ops(GraphIR.empty(), ops if text != "rows" else ops[2:], nodes.schemas).graph
+
+
+def asked(nodes: NodeStore, words: str, text: str = OLD, **more: Any) -> Any:
+    return plan_request(nodes, requirement=words, intent=UPDATE, flow=FlowView(flow(nodes, text)), **more)
+
+
+def new_text(text: Any, param: str = "systemMessage", node_id: str = "toolAgent_0", **more: Any) -> PlannedValue:
+    return PlannedValue(node_id=node_id, param=param, value=text, **more)
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        ("tell the agent to answer in French", "You are a tell the agent."),
+        ("Der Bot soll auf Französisch antworten", "Antworte auf Französisch."),
+        ("Use the replica of the model", "Be kind."),
+    ],
+)
+def test_p84_a_text_is_not_replaced_without_words_for_it(words: str, text: str, catalogue: NodeStore) -> None:
+    (finding,) = lost_texts([new_text(text)], asked(catalogue, words))
+    assert (finding.code, finding.where, finding.field) == ("TEXT_REPLACED", "toolAgent_0", "systemMessage")
+    assert "mode: append" in finding.hint
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        ("Replace the system prompt by: Be kind.", "Be kind."),
+        ("Ersetze den Systemprompt durch: Sei nett.", "Sei nett."),
+        ("Réécris le message", "Sois gentil."),
+        ("Be a clerk for scooters instead of bicycles", "You are the clerk of a shop for scooters."),
+        pytest.param("把系统提示替换成这个", "Be kind.", id="Chinese"),
+        ('Where it says "a shop for bicycles" it must say scooters', "You are the clerk of a shop for scooters."),
+        ("answer in French", f"{OLD}\nAnswer in French."),
+    ],
+)
+def test_p84_a_text_is_replaced_when_the_words_ask_for_it(words: str, text: str, catalogue: NodeStore) -> None:
+    assert lost_texts([new_text(text)], asked(catalogue, words)) == []
+
+
+def test_p84_an_edit_that_leaves_most_words_loses_no_text(catalogue: NodeStore) -> None:
+    old = "You translate English to Japanese language. Return only Japanese language, no notes."
+    request = asked(catalogue, "Cámbialo para que traduzca al portugués", old)
+    edited = new_text(old.replace("Japanese", "Portuguese"))
+    other = new_text("You translate. Return only Portuguese, please, and be kind to everybody.")
+    assert lost_texts([edited], request) == []
+    assert [one.code for one in lost_texts([other], request)] == ["TEXT_REPLACED"]
+
+
+def test_p84_the_part_of_a_value_decides(catalogue: NodeStore) -> None:
+    parts = (Part(id="p1", quote="Replace the model"), Part(id="p2", quote="answer in French"))
+    request = asked(catalogue, "Replace the model and answer in French", parts=parts)
+    assert lost_texts([new_text("Answer in French.", part="p1")], request) == []
+    assert [one.code for one in lost_texts([new_text("Answer in French.", part="p2")], request)] == ["TEXT_REPLACED"]
+
+
+def test_p84_the_text_that_a_node_type_brings_may_go(catalogue: NodeStore) -> None:
+    default = str(catalogue.schemas["toolAgent"].defaults["systemMessage"])
+    assert lost_texts([new_text("Be a pirate.")], asked(catalogue, "a pirate", default)) == []
+
+
+def test_p84_a_text_in_rows_is_a_text(catalogue: NodeStore) -> None:
+    request = asked(catalogue, "answer in French", "rows")
+    rows = [{"role": "system", "content": "Answer in French."}]
+    assert lost_texts([new_text(rows, "llmMessages", "llmAgentflow_0")], request)
+    kept = [{"role": "system", "content": OLD}, *rows]
+    assert lost_texts([new_text(kept, "llmMessages", "llmAgentflow_0")], request) == []
+
+
+async def test_p84_a_text_that_would_go_is_sent_back_and_then_shown(catalogue: NodeStore) -> None:
+    answer = {"goal": "x", "flow_name": "x", "nodes": [AGENT], "values": [new_text("French.").model_dump()]}
+    engine = ScriptedEngine(answer)
+    result = await reasoner(engine, 3).plan(asked(catalogue, "answer in French"))
+    assert result.tries == 2
+    assert "Use `mode: append`" in last_text(engine)
+    assert [one.code for one in result.value.findings] == ["TEXT_REPLACED"]
+    assert "## Please check\n- The text that “systemMessage” holds now goes" in plan_markdown(result.value)
+
+
+async def test_a_plan_that_was_corrected_has_no_findings(catalogue: NodeStore) -> None:
+    wrong, right = new_text("French.").model_dump(), new_text("French.", mode="append").model_dump()
+    answer = {"goal": "x", "flow_name": "x", "nodes": [AGENT]}
+    engine = ScriptedEngine({**answer, "values": [wrong]}, {**answer, "values": [right]})
+    result = await reasoner(engine).plan(asked(catalogue, "answer in French"))
+    assert (result.tries, result.value.findings) == (2, [])
+
+
+async def test_an_option_that_stays_unknown_is_shown_with_the_plan(catalogue: NodeStore) -> None:
+    splitter = {"node_id": "codeTextSplitter_0", "node_name": "codeTextSplitter", "purpose": "splits"}
+    wrong = {"node_id": "codeTextSplitter_0", "param": "language", "value": "klingon"}
+    engine = ScriptedEngine({"goal": "x", "flow_name": "x", "nodes": [splitter], "values": [wrong]})
+    (finding,) = (await reasoner(engine, 3).plan(plan_request(catalogue))).value.findings
+    assert (finding.code, finding.field) == ("OPTION_UNKNOWN", "language")
+
+
+def test_p84_an_amendment_cannot_replace_a_text_either(catalogue: NodeStore) -> None:
+    base = flow(catalogue)
+    plan = patch_request(catalogue).plan.model_copy(update={"operation": "update"})
+    request = patch_request(catalogue, plan=plan, flow=FlowView(base))
+    with pytest.raises(UnusableOutputError, match="TEXT_REPLACED"):
+        checked_amendment(AmendAnswer(values=[new_text("French.")], reason="x"), request)
+
+
+def adding(name: str, **more: Any) -> Plan:
+    node = PlannedNode(node_id=f"{name}_0", node_name=name, purpose="x")
+    return Plan(goal="x", operation="update", flow_name="x", nodes=[node], **more)
+
+
+def test_a_new_model_takes_the_place_of_the_one_at_its_only_input(catalogue: NodeStore) -> None:
+    plan, findings = with_replaced_sources(adding("chatAnthropic"), asked(catalogue, "use Claude"))
+    assert (plan.removals, findings) == (["chatOpenAI_0"], [])
+
+
+@pytest.mark.parametrize(
+    "more",
+    [{"kept": ["chatOpenAI_0"]}, {"removals": ["chatOpenAI_0"]}],
+    ids=["the person keeps the old one", "the plan removes it"],
+)
+def test_a_kept_or_removed_source_is_not_removed_by_code(more: dict[str, Any], catalogue: NodeStore) -> None:
+    plan, findings = with_replaced_sources(adding("chatAnthropic", **more), asked(catalogue, "use Claude"))
+    assert plan.removals == more.get("removals", [])
+    assert [one.code for one in findings] == (["ONE_SOURCE"] if "kept" in more else [])
+
+
+def test_a_new_model_for_a_new_chain_or_a_free_input_replaces_nothing(catalogue: NodeStore) -> None:
+    chain = PlannedNode(node_id="llmChain_0", node_name="llmChain", purpose="x")
+    wanted = adding("chatAnthropic")
+    with_chain = wanted.model_copy(update={"nodes": [*wanted.nodes, chain]})
+    assert with_replaced_sources(with_chain, asked(catalogue, "x"))[0].removals == []
+    assert with_replaced_sources(adding("bufferMemory"), asked(catalogue, "remember"))[0].removals == []
+
+
+async def test_a_source_that_feeds_two_inputs_is_asked_about(catalogue: NodeStore) -> None:
+    second = [
+        AddNode(node_name="llmChain", node_id="llmChain_0"),
+        Connect(source_node_id="chatOpenAI_0", target_node_id="llmChain_0", target_anchor="model"),
+    ]
+    base = compile_ops(flow(catalogue), second, catalogue.schemas).graph
+    request = plan_request(catalogue, intent=UPDATE, flow=FlowView(base))
+    node = {"node_id": "chatAnthropic_0", "node_name": "chatAnthropic", "purpose": "x"}
+    engine = ScriptedEngine({"goal": "x", "flow_name": "x", "nodes": [node]})
+    result = await reasoner(engine, 3).plan(request)
+    assert (result.tries, result.value.removals) == (2, [])
+    assert [one.code for one in result.value.findings] == ["ONE_SOURCE"]
+    assert "chatOpenAI_0 at toolAgent_0.model, chatOpenAI_0 at llmChain_0.model" in last_text(engine)
+
+
+async def test_what_the_review_finds_goes_back_once_and_is_then_shown(catalogue: NodeStore) -> None:
+    async def review(plan: Plan, request: PlanRequest) -> ReviewedPlan:
+        message = f"{plan.nodes[0].node_id} lacks a model."
+        found = Finding(code="INPUT_NOT_FED", severity="warning", message=message)
+        return ReviewedPlan(plan.model_copy(update={"findings": [found]}), (found.text,))
+
+    chain = {"node_id": "llmChain_0", "node_name": "llmChain", "purpose": "x"}
+    engine = ScriptedEngine({"goal": "x", "flow_name": "x", "nodes": [chain]})
+    result = await reasoner(engine, 3).plan(plan_request(catalogue, review=review))
+    assert result.tries == 2
+    assert "llmChain_0 lacks a model" in last_text(engine)
+    assert [one.code for one in result.value.findings] == ["INPUT_NOT_FED"]
+
+
+def test_p84_what_the_person_asked_for_later_counts_as_their_words(catalogue: NodeStore) -> None:
+    later = asked(catalogue, "Make it better", later=("Replace the system prompt by: Be kind.", "And shorter."))
+    assert lost_texts([new_text("Be kind.")], later) == []
+
+
+def test_what_an_earlier_round_has_written_and_removed_is_known_without_being_said(catalogue: NodeStore) -> None:
+    new = PlannedNode(node_id="chatOpenAI_0", node_name="chatOpenAI", purpose="answers")
+    plan = Plan(goal="x", operation="update", flow_name="x", nodes=[new], removals=["chatAnthropic_0"])
+    again = checked_plan(plan, asked(catalogue, "use OpenAI", previous=plan))
+    assert [node.existing for node in again.nodes] == [True]
+    assert again.removals == []
+    with pytest.raises(UnusableOutputError, match="chatAnthropic_0"):
+        checked_plan(plan, asked(catalogue, "use OpenAI"))

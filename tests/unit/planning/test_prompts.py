@@ -1,0 +1,336 @@
+"""What each prompt shows: everything that the phase needs, and nothing that does not concern it."""
+
+import json
+import re
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from pydantic import JsonValue
+
+from flowise_dev_agent.knowledge.nodes import NodeStore
+from flowise_dev_agent.models.answer_schemas import answer_schema
+from flowise_dev_agent.patch import AddNode, Connect, Finding, GraphIR, NodeSchema, ReplaceNode, SetParam, compile_ops
+from flowise_dev_agent.patch.views.flow_view import FlowView
+from flowise_dev_agent.planning.prompt_text import previous_plan
+from flowise_dev_agent.planning.prompts import judge_prompt, patch_prompt, plan_prompt, step_prompt
+from flowise_dev_agent.planning.requests import JudgeRequest, PatchRequest, PlanRequest
+from flowise_dev_agent.planning.skills import PACKAGED
+from flowise_dev_agent.schemas.plan import Criterion, Expectation, Part, Plan, PlannedNode, PlannedValue, TestCase
+from flowise_dev_agent.schemas.verdict import Trace, TraceStep, Trial
+from tests.support.requests import UPDATE, flow_of, plan_request
+
+
+def tag(name: str, prompt: str) -> str:
+    """The content of a tag, '' without it."""
+    return prompt.partition(f"<{name}>\n")[2].partition(f"\n</{name}>")[0]
+
+
+def fields(request: PlanRequest, *, whole_catalogue: bool = True) -> list[str]:
+    """The node types whose fields the changing part of the plan prompt shows."""
+    text = tag("node_fields", plan_prompt(request, whole_catalogue=whole_catalogue).user)
+    return [line.partition(":")[0] for line in text.splitlines()]
+
+
+def test_the_planner_sees_the_fields_of_likely_types_once(catalogue: NodeStore) -> None:
+    likely = tuple(catalogue.schemas[name] for name in ("pinecone", "chatOpenAI", "cheerioWebScraper"))
+    request = plan_request(catalogue, "x", candidates=likely)
+    assert fields(request) == ["pinecone", "cheerioWebScraper"]
+    assert "chatOpenAI: " in plan_prompt(request).system
+    assert fields(request, whole_catalogue=False) == ["pinecone", "chatOpenAI", "cheerioWebScraper"]
+
+
+def test_the_planner_of_a_change_sees_the_fields_of_what_the_flow_consists_of_first(catalogue: NodeStore) -> None:
+    ops = [
+        AddNode(node_name="pinecone", node_id="pinecone_0"),
+        AddNode(node_name="llmAgentflow", node_id="llmAgentflow_0", params={"llmModel": "chatMistralAI"}),
+    ]
+    flow = FlowView(compile_ops(GraphIR.empty(), ops, catalogue.schemas).graph)
+    request = plan_request(
+        catalogue,
+        "x",
+        intent=UPDATE,
+        candidates=tuple(catalogue.schemas.values()),
+        flow=flow,
+    )
+    assert fields(request)[:2] == ["pinecone", "chatMistralAI"]
+    assert len(fields(request)) <= 2 + 6
+
+
+def test_the_judge_sees_which_planned_steps_ran_in_no_trial() -> None:
+    steps = [
+        PlannedNode(node_id=f"llmAgentflow_{number}", node_name="llmAgentflow", purpose="x") for number in range(2)
+    ]
+    contract = Plan(goal="x", operation="create", flow_name="x", nodes=steps)
+    trials = (Trial(question="q", answer="a", passed=True),)
+    request = JudgeRequest(requirement="x", plan=contract, trials=trials)
+    assert "never_ran" not in judge_prompt(request).user
+    seen = replace(request, traces=(Trace(steps=[TraceStep(node_id="llmAgentflow_0")]),))
+    assert tag("never_ran", judge_prompt(seen).user) == "llmAgentflow_1: x"
+
+
+def test_the_fields_in_a_plan_prompt_take_1500_tokens_at_most(catalogue: NodeStore) -> None:
+    every = {f"{name}_0": name for name in catalogue.schemas}
+    request = plan_request(catalogue, "x", intent=UPDATE, flow=flow_of(every))
+    text = tag("node_fields", plan_prompt(request).user)
+    assert 5_000 < len(text) <= 6_000
+
+
+def test_p93_the_op_writer_sees_what_flowise_warns_of() -> None:
+    warning = "Prompt must include {context}"
+    raw = {
+        "name": "warned",
+        "category": "Chains",
+        "inputs": [{"name": "prompt", "type": "string", "additionalParams": False, "warning": warning}],
+    }
+    store = NodeStore({"warned": NodeSchema.from_raw(raw)}, "3.1.4")
+    node = PlannedNode(node_id="warned_0", node_name="warned", purpose="x")
+    plan = Plan(goal="x", operation="create", flow_name="x", nodes=[node])
+    prompt = patch_prompt(PatchRequest(requirement="x", plan=plan, nodes=store))
+    assert f"warning: {warning}" in tag("node_types", prompt.user)
+
+
+def card_of_start(*values: tuple[str, str], nodes: NodeStore, existing: dict[str, str] | None = None) -> str:
+    start = PlannedNode(node_id="startAgentflow_0", node_name="startAgentflow", purpose="x")
+    set_to = [PlannedValue(node_id="startAgentflow_0", param=param, value=value) for param, value in values]
+    plan = Plan(goal="x", operation="create", flow_name="x", nodes=[start], values=set_to)
+    request = PatchRequest(requirement="x", plan=plan, nodes=nodes, flow=flow_of(existing or {}))
+    return tag("node_types", patch_prompt(request).user)
+
+
+def test_a_card_leaves_out_what_the_values_of_the_plan_rule_out(catalogue: NodeStore) -> None:
+    daily = [("startInputType", "scheduleInput"), ("scheduleFrequency", "daily")]
+    card = card_of_start(*daily, nodes=catalogue)
+    assert "param scheduleOnTime*" in card
+    assert "param startState" in card
+    assert not [name for name in ("webhookMethod", "formTitle", "scheduleOnDayOfWeek") if f"param {name}" in card]
+    assert "param webhookMethod" in card_of_start(nodes=catalogue)
+    there = {"startAgentflow_1": "startAgentflow"}
+    assert "param webhookMethod" in card_of_start(*daily, nodes=catalogue, existing=there)
+
+
+def cards_for(node_name: str, param: str, value: JsonValue, nodes: NodeStore) -> list[str]:
+    """The node types whose cards the op writer sees besides that of the planned node."""
+    node = PlannedNode(node_id="x_0", node_name=node_name, purpose="x")
+    values = [PlannedValue(node_id="x_0", param=param, value=value)]
+    plan = Plan(goal="x", operation="create", flow_name="x", nodes=[node], values=values)
+    prompt = patch_prompt(PatchRequest(requirement="x", plan=plan, nodes=nodes))
+    return re.findall(r"^### (\w+)", tag("node_types", prompt.user), re.MULTILINE)[1:]
+
+
+@pytest.mark.parametrize(
+    ("node_name", "param", "value", "cards"),
+    [
+        ("llmAgentflow", "llmModel", "chatOpenAI", ["chatOpenAI"]),
+        ("toolAgentflow", "toolAgentflowSelectedTool", "calculator", ["calculator"]),
+        ("agentAgentflow", "agentTools", [{"agentSelectedTool": "calculator"}, {}], ["calculator"]),
+        ("agentAgentflow", "agentTools[0].agentSelectedTool", "calculator", ["calculator"]),
+        ("agentAgentflow", "agentTools[1]", {"agentSelectedTool": "serpAPI"}, ["serpAPI"]),
+        ("postgresRecordManager", "database", "postgres", []),
+        ("llmAgentflow", "llmModelConfig.modelName", "calculator", []),
+        ("llmAgentflow", "llmMessages", [{"role": "system", "content": "calculator"}], []),
+    ],
+    ids=["model", "tool", "tools", "tool of a row", "row", "database", "model name", "text"],
+)
+def test_planned_components_bring_their_cards(
+    node_name: str, param: str, value: JsonValue, cards: list[str], catalogue: NodeStore
+) -> None:
+    assert cards_for(node_name, param, value, catalogue) == cards
+
+
+def test_the_op_writer_sees_no_card_of_a_node_that_goes(catalogue: NodeStore) -> None:
+    plan = Plan(goal="x", operation="update", flow_name="x", removals=["calculator_0"])
+    existing = {"calculator_0": "calculator", "bufferMemory_0": "bufferMemory"}
+    request = PatchRequest(requirement="x", plan=plan, nodes=catalogue, flow=flow_of(existing))
+    cards = tag("node_types", patch_prompt(request).user)
+    assert "### bufferMemory" in cards
+    assert "### calculator" not in cards
+
+
+def test_the_op_reference_has_an_op_with_a_title_and_one_with_a_path(catalogue: NodeStore) -> None:
+    plan = Plan(goal="x", operation="create", flow_name="x", flow_kind="AGENTFLOW")
+    reference = patch_prompt(PatchRequest(requirement="x", plan=plan, nodes=catalogue)).system
+    assert '"label":"Sort the mail"}' in reference
+    assert '"credential_type":"openAIApi","path":"llmModelConfig"}' in reference
+
+
+def contract(**more: Any) -> Plan:
+    fields: dict[str, Any] = {"goal": "x", "operation": "create", "flow_name": "x"}
+    return Plan.model_validate(fields | more)
+
+
+MODEL = PlannedNode(node_id="chatOpenAI_0", node_name="chatOpenAI", purpose="x")
+NAMED = PlannedValue(node_id="chatOpenAI_0", param="modelName", value="gpt-4o")
+
+
+def test_every_phase_sees_the_whole_wish_in_order_and_which_words_are_newer(catalogue: NodeStore) -> None:
+    said: dict[str, Any] = {
+        "requirement": "A bot in English",
+        "clarifications": (("Whose?", "The shop's"),),
+        "later": ("Make it French.", "And shorter."),
+    }
+    planning = plan_request(catalogue, feedback="No emojis.", **said)
+    seen = [
+        plan_prompt(planning),
+        step_prompt(MODEL, contract(), planning, []),
+        patch_prompt(PatchRequest(plan=contract(), nodes=catalogue, feedback="No emojis.", **said)),
+        judge_prompt(JudgeRequest(plan=contract(), trials=(), **said)),
+    ]
+    words = ("A bot in English", "The shop's", "1. Make it French.", "2. And shorter.", "No emojis.")
+    for prompt in seen[:3]:
+        places = [prompt.user.index(text) for text in words]
+        assert places == sorted(places)
+    assert all(text in seen[3].user for text in words[:4])
+    assert all("the newest words count" in prompt.system for prompt in seen)
+
+
+def test_a_planner_who_revises_a_plan_sees_its_tests_criteria_and_parts(catalogue: NodeStore) -> None:
+    previous = contract(
+        nodes=[MODEL],
+        values=[NAMED],
+        tests=[TestCase(id="t1", turns=["Hi", "Who am I?"], expect=Expectation(contains=["Eva"]))],
+        criteria=[Criterion(id="c1", text="It remembers.", part="p1", tests=["t1"])],
+        parts=[Part(id="p1", quote="remembers me", state="covered", nodes=["chatOpenAI_0"])],
+        credential_requirements=["openAIApi"],
+        kept=["bufferMemory_0"],
+        placeholders=["the text"],
+        steps=["Do it."],
+    )
+    request = plan_request(catalogue, "x", previous=previous)
+    shown = json.loads(tag("previous_plan", plan_prompt(request).user))
+    assert shown["tests"] == [{"id": "t1", "turns": ["Hi", "Who am I?"], "expect": {"contains": ["Eva"]}}]
+    assert shown["criteria"] == [{"id": "c1", "text": "It remembers.", "part": "p1", "tests": ["t1"]}]
+    assert shown["parts"] == [{"id": "p1", "state": "covered", "nodes": ["chatOpenAI_0"]}]
+    assert {"credential_requirements", "kept", "placeholders", "steps", "values", "nodes"} <= shown.keys()
+
+
+def test_the_op_writer_sees_which_credentials_the_plan_needs(catalogue: NodeStore) -> None:
+    request = PatchRequest(requirement="x", plan=contract(credential_requirements=["openAIApi"]), nodes=catalogue)
+    shown = json.loads(tag("approved_plan", patch_prompt(request).user))
+    assert shown["credential_requirements"] == ["openAIApi"]
+
+
+def test_the_op_writer_sees_its_own_last_ops_by_number_without_the_values_of_the_plan(catalogue: NodeStore) -> None:
+    plan = contract(
+        nodes=[MODEL, PlannedNode(node_id="new_0", node_name="bufferMemory", purpose="x")],
+        values=[
+            NAMED,
+            PlannedValue(node_id="chain_0", param="systemMessagePrompt", value="Be kind."),
+            PlannedValue(node_id="new_0", param="memoryKey", value="chat"),
+        ],
+    )
+    ops = (
+        AddNode(
+            node_name="chatOpenAI",
+            node_id="chatOpenAI_0",
+            description="by code",
+            params={"modelName": "gpt-4o", "streaming": False},
+        ),
+        SetParam(node_id="chain_0", param_name="systemMessagePrompt", value="Be kind."),
+        ReplaceNode(node_id="old_0", node_name="bufferMemory"),
+        SetParam(node_id="old_0", param_name="memoryKey", value="chat"),
+        Connect(source_node_id="chatOpenAI_0", target_node_id="chain_0", target_anchor="memory"),
+    )
+    wrong = Finding(code="TYPE_MISMATCH", severity="error", message="no", op_index=4, op_type="Connect")
+    of_plan = Finding(code="BAD_VALUE", severity="error", message="no", where="new_0", field="memoryKey")
+    request = PatchRequest(requirement="x", plan=plan, nodes=catalogue, previous_ops=ops, findings=(wrong, of_plan))
+    prompt = patch_prompt(request).user
+    shown = dict(line.split(": ", 1) for line in tag("your_last_ops", prompt).splitlines())
+    assert list(shown) == ["0", "2", "4"]
+    assert json.loads(shown["0"])["params"] == {"streaming": False}
+    assert "by code" not in prompt
+    first, second = tag("findings_on_them", prompt).splitlines()
+    assert "op 4 Connect" in first
+    assert "amend" not in first
+    assert second.endswith("This is a value of the plan: to change it, answer `amend`.")
+    assert "your_last_ops" not in patch_prompt(replace(request, findings=())).user
+
+
+def test_the_chapter_on_agentflows_goes_to_the_writer_of_agentflows_only(catalogue: NodeStore) -> None:
+    chatflow, again, agentflow = (
+        patch_prompt(PatchRequest(requirement=wish, plan=contract(flow_kind=kind), nodes=catalogue)).system
+        for wish, kind in (("a", "CHATFLOW"), ("b", "CHATFLOW"), ("c", "AGENTFLOW"))
+    )
+    assert chatflow == again
+    for name, section in PACKAGED.sections("agentflows").items():
+        assert section in agentflow, name
+        assert section not in chatflow, name
+    assert "`BindCredential`" in chatflow
+    assert len(chatflow) < len(agentflow) / 3
+
+
+def test_parts_must_be_in_the_answer() -> None:
+    required = [json.dumps(answer_schema(phase)["required"]) for phase in ("classify", "plan")]
+    assert all('"parts"' in names for names in required)
+
+
+@pytest.mark.parametrize(
+    ("requirement", "first"),
+    [
+        (
+            "Support bot with Ollama and the history in Redis with a session TTL",
+            ["RedisBackedChatMemory", "chatOllama"],
+        ),
+        ("an agentflow that searches with tavily and posts to slack", ["slackMCP", "tavilyAPI"]),
+        ("Ein Chatflow mit Azure OpenAI", ["azureChatOpenAI"]),
+        ("use the current date and time", ["currentDateTime"]),
+        ("An agent with a chat model that reads a text file", []),
+    ],
+)
+def test_the_fields_of_what_the_person_names_come_first(
+    requirement: str, first: list[str], catalogue: NodeStore
+) -> None:
+    noise = tuple(catalogue.schemas[name] for name in ("HydeRetriever", "gitbook", "milvus", "mem0"))
+    request = plan_request(catalogue, requirement, candidates=noise)
+    shown = fields(request)
+    assert shown[: len(first)] == first
+    assert shown[-2:] == ["HydeRetriever", "gitbook"]
+    later = replace(request, requirement="A bot", later=("No.",), feedback=requirement)
+    assert fields(later) == shown
+
+
+def test_the_op_writer_reads_how_paths_choices_and_a_wrong_node_of_the_plan_are_written(catalogue: NodeStore) -> None:
+    plan = Plan(goal="x", operation="create", flow_name="x")
+    system = patch_prompt(PatchRequest(requirement="x", plan=plan, nodes=catalogue)).system
+    assert "`agentTools[0].agentSelectedToolConfig`" in system
+    assert "`multiOptions` takes a list of names" in system
+    assert "lead straight to the same step" in system
+    assert "a new node of the plan that cannot be used goes into `removals`" in system
+
+
+def test_a_plan_that_is_made_again_is_shown_as_it_is_by_now(catalogue: NodeStore) -> None:
+    new = PlannedNode(node_id="chatOpenAI_0", node_name="chatOpenAI", purpose="answers")
+    plan = Plan(goal="x", operation="update", flow_name="x", nodes=[new], removals=["gone_0", "calculator_0"])
+    existing = {"chatOpenAI_0": "chatOpenAI", "calculator_0": "calculator"}
+    shown = json.loads(previous_plan(plan, existing))
+    assert shown["nodes"][0]["existing"] is True
+    assert shown["removals"] == ["calculator_0"]
+    assert "existing" not in json.loads(previous_plan(plan, {}))["nodes"][0]
+
+
+def test_the_op_writer_sees_no_text_that_is_a_default_and_only_connections_of_what_stays(catalogue: NodeStore) -> None:
+    default = next(
+        str(entry.get("default"))
+        for entry in catalogue.schemas["conditionAgentAgentflow"].input_definitions
+        if entry["name"] == "conditionAgentSystemPrompt"
+    )
+    mine = "Answer the questions of our customers politely."
+    ops = [
+        AddNode(node_name="conditionAgentAgentflow", node_id="conditionAgentAgentflow_0"),
+        AddNode(node_name="llmAgentflow", node_id="llmAgentflow_0", params={"llmUserMessage": mine}),
+        AddNode(node_name="startAgentflow", node_id="startAgentflow_0"),
+    ]
+    flow = FlowView(compile_ops(GraphIR.empty(), ops, catalogue.schemas).graph)
+    assert default in flow.texts.values()
+    node = PlannedNode(node_id="llmAgentflow_0", node_name="llmAgentflow", purpose="answers", existing=True)
+    plan = Plan(goal="x", operation="update", flow_kind="AGENTFLOW", flow_name="x", nodes=[node])
+    request = PatchRequest(requirement="x", plan=plan, nodes=catalogue, flow=flow)
+    user = patch_prompt(request).user
+    assert mine in user
+    assert default[:60] not in user
+    cards = user.split("<node_types>")[1].split("</node_types>")[0]
+    assert "param llmModel" in cards
+    assert "### startAgentflow (Agent Flows), connections only" in cards
+    assert "scheduleTimezone" not in cards
+    finding = Finding(code="X", severity="error", message="x", where="startAgentflow_0")
+    assert "scheduleTimezone" in patch_prompt(replace(request, findings=(finding,))).user
