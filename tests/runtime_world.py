@@ -27,7 +27,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
-from typing import Annotated, Any, TypedDict, cast
+from typing import Annotated, Any, TypedDict
 from uuid import UUID
 
 import psycopg
@@ -36,7 +36,7 @@ from langgraph.runtime import Runtime as GraphRuntime
 from langgraph.types import interrupt
 
 from flowise_dev_agent.caller import SERVICE, acting_for
-from flowise_dev_agent.errors import FlowiseAuthError, FlowiseTimeoutError, InvalidAnswerError
+from flowise_dev_agent.errors import ConfigurationError, FlowiseAuthError, FlowiseTimeoutError, InvalidAnswerError
 from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.ops import Runtime
 from flowise_dev_agent.persistence import Database
@@ -133,6 +133,16 @@ class State(TypedDict, total=False):
     pc: int
     answers: Annotated[list[Any], operator.add]
     outcome: str | None
+
+
+class _NoLookups:
+    """Lookups of an instance that knows no node types and has no tools."""
+
+    async def schemas(self, instance_id: str, /) -> dict[str, Any]:
+        return {}
+
+    def tools(self, instance_id: str, chosen: Mapping[str, str], /) -> Any:
+        raise ConfigurationError("This agent has no tools.")
 
 
 def _word(state: State) -> tuple[str, str]:
@@ -290,7 +300,7 @@ def make_agent(world: World) -> Agent:
             FlowiseSettings(instances_json=json.dumps([{"id": "main", "endpoint": "http://flowise.test"}]))
         ),
         chatflow_url=lambda endpoint, chatflow_id: f"{endpoint}/canvas/{chatflow_id}",
-        lookups=cast(Any, None),
+        lookups=_NoLookups(),
         result_of=lambda interrupt: (
             RESULT.model_copy(update={"summary": interrupt.message}) if interrupt.message.startswith("review") else None
         ),

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Annotated, Final, Literal, Self, TypeAlias
 
-from pydantic import ConfigDict, Field, StringConstraints, TypeAdapter, model_validator
+from pydantic import ConfigDict, Field, StringConstraints, TypeAdapter, WithJsonSchema, model_validator
 from typing_extensions import TypeAliasType
 
 from flowise_dev_agent.schemas.base import Contract, JsonObject, JsonValue
@@ -89,7 +89,13 @@ class RequestChanges(Contract):
 
     action: Literal["request_changes"]
     feedback: Text | None = None
-    design: DesignForm | None = None
+    #: Its schema is long and has a route of its own; webhooks carry the schema of an answer.
+    design: Annotated[
+        DesignForm | None,
+        WithJsonSchema(
+            {"anyOf": [{"type": "object"}, {"type": "null"}], "description": "A form as `GET /designs/schema` says."}
+        ),
+    ] = None
 
     @model_validator(mode="after")
     def _says_one_thing(self) -> Self:

@@ -78,7 +78,11 @@ async def test_who_starts_does_not_approve_where_the_settings_say_so(database_ds
             assert (await answered(engine, view, other, action="approve")).outcome == "accepted"
 
 
-async def test_who_starts_may_still_ask_for_changes_and_take_back(database_dsn: str) -> None:
+async def test_who_starts_may_still_ask_for_changes_and_take_back(
+    database_dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The flow of the script has no nodes that could be edited.
+    monkeypatch.setattr("flowise_dev_agent.sessions.manual_edits.edit_findings", lambda *_: [])
     async with service(database_dsn, separate=True, two=frozenset({"*"})) as engine:
         view = await asked(engine, ADA, "ask:plan", "ask:result", "ask:result", "end:rolled_back")
         view = await answered(engine, view, ADA, action="request_changes", feedback="other")

@@ -250,7 +250,7 @@ async def test_what_was_wrong_with_a_changed_flow_before_does_not_forbid_the_cha
     servers.dev.flows[BOT] = row.model_copy(update={"flow_data": json.dumps(broken, separators=(",", ":"))})
     done = await apply(runtime)
     assert done.status == "completed"
-    assert any("It was so before the change." in finding.message for finding in done.findings)
+    assert any(finding.severity == "warning" and "before the change" in finding.detail for finding in done.findings)
 
 
 async def test_a_flow_of_another_type_is_not_written_over(runtime: Runtime, servers: Servers) -> None:
