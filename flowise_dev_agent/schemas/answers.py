@@ -93,7 +93,10 @@ class RequestChanges(Contract):
     design: Annotated[
         DesignForm | None,
         WithJsonSchema(
-            {"anyOf": [{"type": "object"}, {"type": "null"}], "description": "A form as `GET /designs/schema` says."}
+            {
+                "anyOf": [{"type": "object", "additionalProperties": True}, {"type": "null"}],
+                "description": "A form as `GET /designs/schema` says.",
+            }
         ),
     ] = None
 

@@ -3,16 +3,7 @@ import { cleanup, render, screen } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import type { ComponentType } from "react";
 import { afterEach, expect, it, vi } from "vitest";
-import type {
-  Action,
-  Answer,
-  Finding,
-  Interrupt,
-  InterruptOf,
-  Option,
-  Plan,
-  SessionView,
-} from "../../api/types";
+import type { Action, Answer, Finding, Interrupt, InterruptOf, Option, Plan, SessionView } from "../../api/types";
 import { questionTitle } from "../questionTitles";
 import { ClarificationForm } from "./Clarification";
 import { CredentialCheckForm } from "./CredentialCheck";
