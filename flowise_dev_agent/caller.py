@@ -1,4 +1,4 @@
-"""Who asks, by which door and in which request: known to everything that a request or a run does, down to the rows that
+"""Caller, door and request: known to everything that a request or a run does, down to the rows that
 it writes."""
 
 from collections.abc import Generator, Iterable, Mapping
@@ -50,7 +50,7 @@ class Caller:
 
     @property
     def signed_in(self) -> bool:
-        """Whether it is a person of the OpenID Connect provider."""
+        """True for a person of the OpenID Connect provider."""
         return self.key_id is not None and self.key_id.startswith(PERSON)
 
     def may(self, any_of: Iterable[Right]) -> bool:
@@ -80,7 +80,7 @@ _request: ContextVar[RequestIds] = ContextVar("request", default=NO_REQUEST)
 
 
 def current_caller() -> Caller:
-    """Who asks for what is done here."""
+    """Return the caller of the current request or run."""
     return _caller.get()
 
 
@@ -131,7 +131,7 @@ def as_stored() -> dict[str, str | None]:
 
 
 def from_stored(row: Mapping[str, Any] | None) -> tuple[Caller, RequestIds]:
-    """Whoever asked for it, and in which request. What runs for them was allowed when they asked: all scopes."""
+    """Restore the stored caller and request of a run. What runs for them was allowed when they asked: all scopes."""
     if row is None:
         return SERVICE, NO_REQUEST
     caller = Caller(row["name"], ALL_SCOPES, row["key_id"], row["door"], row.get("owner", DEFAULT_OWNER))

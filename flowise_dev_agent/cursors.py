@@ -30,7 +30,7 @@ class _Listed(Protocol):
 
 
 def encode_cursor(row: _Listed) -> str:
-    """Where the page after `row` begins; opaque to clients."""
+    """Encode the position after `row` as a cursor, opaque to clients."""
     text = json.dumps([row.created_at.isoformat(), str(row.id)])
     return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
 

@@ -323,7 +323,7 @@ class ServerChangedError(AgentError):
 
 
 class ConnectionUnreadableError(AgentError):
-    """What was connected at the page was encrypted with a key that is no longer one of `SECRETS_KEY`: nothing else is
+    """The connection made at the page was encrypted with a key that is no longer one of `SECRETS_KEY`: nothing else is
     used in its place."""
 
     code = "connection_unreadable"
@@ -396,7 +396,7 @@ class SessionConflictError(AgentError):
 
 
 class PreconditionFailedError(AgentError):
-    """What a request wants to change is no longer in the state that its `If-Match` names. `details.etag` is the new
+    """The resource is no longer in the state that the request's `If-Match` names. `details.etag` is the new
     one's."""
 
     code = "precondition_failed"

@@ -13,7 +13,7 @@ from flowise_dev_agent.agent.state import (
 from flowise_dev_agent.agent.toolbox import SessionToolbox
 from flowise_dev_agent.models.messages import DeltaSink
 from flowise_dev_agent.patch import Finding
-from flowise_dev_agent.patch.views.flow_view import FlowView
+from flowise_dev_agent.patch.views.graph_view import GraphView
 from flowise_dev_agent.planning.context import ServerLookups
 from flowise_dev_agent.planning.passes.attached import passages_of
 from flowise_dev_agent.planning.passes.mappings import with_sources
@@ -88,7 +88,7 @@ async def plan_request(
         target=target.name if target else None,
         target_kind=target.type if target else None,
         flow_summary=focused_summary(graph, f"{requirement} {feedback or ''}") if graph.nodes else None,
-        flow=FlowView(graph),
+        flow=GraphView(graph),
         previous=previous,
         parts=parts_of(intent.parts or split(requirement), state.intent.clarifications, feedback or "", previous),
         review=Review(lookups),

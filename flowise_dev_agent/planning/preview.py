@@ -20,7 +20,7 @@ from flowise_dev_agent.patch import (
     SetLabel,
     compile_ops,
 )
-from flowise_dev_agent.patch.views.flow_view import FlowView
+from flowise_dev_agent.patch.views.graph_view import GraphView
 from flowise_dev_agent.planning.values import with_planned_values
 from flowise_dev_agent.schemas.plan import Plan, PlannedNode
 
@@ -49,7 +49,7 @@ def planned_flow(plan: Plan, base: GraphIR, schemas: Schemas) -> FlowPreview:
     pairs = replacements(plan, there, added)
     ops = [
         *with_planned_values(_ops(plan, base, added, pairs), plan, base),
-        *wire_plan(plan, there, added, pairs, FlowView(base).connected_inputs).ops,
+        *wire_plan(plan, there, added, pairs, GraphView(base).connected_inputs).ops,
     ]
     graph = _compiled(base, ops, schemas)
     if plan.flow_kind == "AGENTFLOW" and plan.operation == "create" and not plan.connections:

@@ -14,7 +14,7 @@ from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.knowledge.templates import Template
 from flowise_dev_agent.models.messages import DeltaSink, SessionBudget, Toolbox
 from flowise_dev_agent.patch import Finding, NodeSchema, PatchOp
-from flowise_dev_agent.patch.views.flow_view import FlowView
+from flowise_dev_agent.patch.views.graph_view import GraphView
 from flowise_dev_agent.schemas.attachments import AttachmentFacts
 from flowise_dev_agent.schemas.designs import ChosenStarter, DesignForm
 from flowise_dev_agent.schemas.document_stores import DocumentStoreView
@@ -156,7 +156,7 @@ class PlanRequest(_Request):
     credential_types: Mapping[str, int] = field(default_factory=dict)
     flow_summary: str | None = None
     #: The flow as it is; an empty one before.
-    flow: FlowView = field(default_factory=FlowView)
+    flow: GraphView = field(default_factory=GraphView)
     previous: Plan | None = None
     feedback: str | None = None
     verdict: Verdict | None = None
@@ -215,7 +215,7 @@ class PatchRequest(_Request):
     #: Compact text of the flow as it is (`patch.summary`), None for an empty one.
     flow_summary: str | None = None
     #: The flow as it is; an empty one before.
-    flow: FlowView = field(default_factory=FlowView)
+    flow: GraphView = field(default_factory=GraphView)
     feedback: str | None = None
     verdict: Verdict | None = None
     findings: tuple[Finding, ...] = ()

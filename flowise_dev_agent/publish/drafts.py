@@ -24,7 +24,7 @@ def draft_columns(row: Chatflow) -> dict[str, str | None]:
 
 
 def why_not_staged(graph: GraphIR) -> str | None:
-    """Why a copy of this flow would not behave like it, None when it would.
+    """Reason why a copy of this flow would behave differently, None if it would not.
 
     Flowise 3.1.4 keeps uploaded files under the id of the flow that they were uploaded to, and looks them up under the
     id of the flow that runs (measured: a copy answers ENOENT, the original goes on).

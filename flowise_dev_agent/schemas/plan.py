@@ -193,7 +193,7 @@ class Capability(Contract):
     )
 
 
-class _PlanFields(Contract):
+class _Proposed(Contract):
     """Fields that every plan has, whether a model or code wrote it."""
 
     goal: str
@@ -242,7 +242,7 @@ class _PlanFields(Contract):
         return read
 
 
-class ProposedPlan(_PlanFields):
+class ProposedPlan(_Proposed):
     """A plan as a model writes it, without the fields that code determines."""
 
     parts: list[PartAccount] = Field(default_factory=list)
@@ -257,7 +257,7 @@ class NamedConnection(Contract):
     input: str = ""
 
 
-class Plan(_PlanFields, Versioned):
+class Plan(_Proposed, Versioned):
     """The approved plan: determines scope, tests and judgement. `declined` says why it cannot be built."""
 
     operation: Operation

@@ -77,7 +77,7 @@ def say_in(language: str, code: str, /, **params: Param) -> str:
 
 
 def has(code: str) -> bool:
-    """Whether the catalogue has the code."""
+    """True if the catalogue has the code."""
     return code in catalogue("en")
 
 

@@ -27,7 +27,7 @@ from flowise_dev_agent.models.answer_schemas import answer_schema
 from flowise_dev_agent.models.messages import Prompt, ToolDef
 from flowise_dev_agent.patch import GraphIR, compile_ops
 from flowise_dev_agent.patch.model.ops import ops_from_list
-from flowise_dev_agent.patch.views.flow_view import FlowView
+from flowise_dev_agent.patch.views.graph_view import GraphView
 from flowise_dev_agent.planning.deterministic import DeterministicReasoner
 from flowise_dev_agent.planning.prompt_context import focused_summary
 from flowise_dev_agent.planning.prompts import classify_prompt, judge_prompt, patch_prompt, plan_prompt
@@ -174,7 +174,7 @@ def prompts_of(session: Session, nodes: NodeStore) -> dict[Phase, Prompt]:
     if base:
         seen = {
             "target": "Support bot",
-            "flow": FlowView(base),
+            "flow": GraphView(base),
             "flow_summary": focused_summary(base, wish),
         }
     planning = PlanRequest(

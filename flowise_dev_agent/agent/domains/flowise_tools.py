@@ -28,7 +28,7 @@ from flowise_dev_agent.patch import (
     summarize,
 )
 from flowise_dev_agent.patch.model.nested import CREDENTIAL_KEY
-from flowise_dev_agent.patch.views.flow_view import FlowView
+from flowise_dev_agent.patch.views.graph_view import GraphView
 from flowise_dev_agent.planning.cards import schema_card
 from flowise_dev_agent.planning.prompt_context import ops_text
 from flowise_dev_agent.redaction import guarded
@@ -218,7 +218,7 @@ class FlowiseTools(NodeTools):
 def _described(graph: GraphIR) -> str:
     """Text of a flow: its lines, then its prompts, cut to the limit."""
     text = summarize(graph, CARD_CHARS // 2)
-    for place, prompt in FlowView(graph).texts.items():
+    for place, prompt in GraphView(graph).texts.items():
         shown = f"\n\n{place}:\n{shorten(guarded(prompt), _PROMPT_CHARS)}"
         if len(text) + len(shown) > CARD_CHARS - 400:
             break

@@ -33,7 +33,7 @@ from flowise_dev_agent.errors import ModelOutputError, PatchError
 from flowise_dev_agent.knowledge.credential_requirements import required_types
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import AddNode, Finding, GraphIR, NodeSchema, PatchOp
-from flowise_dev_agent.patch.views.flow_view import FlowView
+from flowise_dev_agent.patch.views.graph_view import GraphView
 from flowise_dev_agent.planning.passes.attached import contents
 from flowise_dev_agent.planning.passes.ready_tools import merged
 from flowise_dev_agent.planning.prompt_context import (
@@ -106,7 +106,7 @@ async def compile_patch_ir(
         target=state.target.flow.name if state.target.flow else None,
         approach=state.plan.approach,
         flow_summary=focused_summary(graph, plan.goal, scope.nodes) if graph.nodes else None,
-        flow=FlowView(graph, (*scope.nodes, *plan.removals)),
+        flow=GraphView(graph, (*scope.nodes, *plan.removals)),
         feedback=state.plan.feedback,
         verdict=state.review.verdict,
         findings=tuple(findings),

@@ -25,7 +25,7 @@ from flowise_dev_agent.patch import (
     compile_ops,
     payload_sha256,
 )
-from flowise_dev_agent.patch.views.flow_view import FlowView
+from flowise_dev_agent.patch.views.graph_view import GraphView
 from flowise_dev_agent.planning.prompt_context import focused_summary
 from flowise_dev_agent.schemas.plan import Intent
 from flowise_dev_agent.schemas.verdict import Trial, Verdict
@@ -603,8 +603,8 @@ def test_p20_texts_and_components_inside_agentflow_nodes_are_shown_with_their_pa
         ],
         catalogue.schemas,
     )
-    assert FlowView(made.graph).texts == {"llmAgentflow_0.llmMessages[0].content": prompt}
-    assert FlowView(made.graph).components == {"llmAgentflow_0.llmModelConfig": "chatOpenAI"}
+    assert GraphView(made.graph).texts == {"llmAgentflow_0.llmMessages[0].content": prompt}
+    assert GraphView(made.graph).components == {"llmAgentflow_0.llmModelConfig": "chatOpenAI"}
 
 
 def test_p20_a_flow_of_120_nodes_fits_and_shows_the_part_that_is_spoken_of() -> None:

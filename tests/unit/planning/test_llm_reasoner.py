@@ -14,7 +14,7 @@ from flowise_dev_agent.models.answer_schemas import answer_schema
 from flowise_dev_agent.models.completion import strict_form
 from flowise_dev_agent.models.messages import DeltaSink, EngineResponse, Message, ToolDef
 from flowise_dev_agent.patch import AddNode, BindCredential, Finding, GraphIR, SetParam, compile_ops
-from flowise_dev_agent.patch.views.flow_view import FlowView
+from flowise_dev_agent.patch.views.graph_view import GraphView
 from flowise_dev_agent.planning.llm import LlmReasoner
 from flowise_dev_agent.planning.requests import ClassifyRequest, JudgeRequest, PatchRequest
 from flowise_dev_agent.schemas.plan import (
@@ -528,7 +528,7 @@ def changing(store: NodeStore, *values: PlannedValue, **plan: Any) -> PatchReque
     ]
     fields: dict[str, Any] = {"goal": "x", "operation": "update", "flow_name": "x", "nodes": listed}
     contract = Plan.model_validate({**fields, "values": list(values), **plan})
-    return patch_request(store, plan=contract, flow=FlowView(base))
+    return patch_request(store, plan=contract, flow=GraphView(base))
 
 
 COLDER = PlannedValue(node_id="chatOpenAI_0", param="temperature", value=0.1)
@@ -639,7 +639,7 @@ async def test_p20_op_writer_sees_the_flow_the_ids_and_the_findings(catalogue: N
 async def test_p20_op_writer_sees_what_stands_inside_agentflow_nodes(catalogue: NodeStore) -> None:
     engine = ScriptedEngine(GOOD_OPS)
     step = AddNode(node_name="llmAgentflow", node_id="llmAgentflow_0", params={"llmModel": "chatAnthropic"})
-    flow = FlowView(compile_ops(GraphIR.empty(), [step], catalogue.schemas).graph)
+    flow = GraphView(compile_ops(GraphIR.empty(), [step], catalogue.schemas).graph)
     await reasoner(engine).patch(patch_request(catalogue, flow=flow))
     prompt = last_text(engine)
     assert "llmAgentflow_0.llmModelConfig: chatAnthropic" in prompt

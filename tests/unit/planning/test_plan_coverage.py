@@ -6,7 +6,7 @@ import pytest
 
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import AddNode, Finding, GraphIR, compile_ops
-from flowise_dev_agent.patch.views.flow_view import FlowView
+from flowise_dev_agent.patch.views.graph_view import GraphView
 from flowise_dev_agent.planning.passes.coverage import with_uncovered_parts, without_missing_resources
 from flowise_dev_agent.schemas.plan import Part, Plan, PlannedNode, PlannedValue
 from tests.support.requests import plan_request
@@ -107,7 +107,7 @@ def test_p83_the_purpose_counts_where_a_prompt_is_written_from_it(catalogue: Nod
 def test_p83_what_the_flow_has_already_is_covered(catalogue: NodeStore) -> None:
     ops = [AddNode(node_name="chatOpenAI", node_id="chatOpenAI_1", params={"modelName": "gpt-4.1-mini"})]
     base = compile_ops(GraphIR.empty(), ops, catalogue.schemas).graph
-    assert uncovered(plan("keep gpt-4.1-mini"), catalogue, flow=FlowView(base)) == []
+    assert uncovered(plan("keep gpt-4.1-mini"), catalogue, flow=GraphView(base)) == []
 
 
 def test_p83_parts_that_are_not_called_covered_are_left_alone(catalogue: NodeStore) -> None:

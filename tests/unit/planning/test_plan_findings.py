@@ -7,7 +7,7 @@ import pytest
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.models.parsing import UnusableOutputError
 from flowise_dev_agent.patch import AddNode, Connect, Finding, GraphIR, compile_ops
-from flowise_dev_agent.patch.views.flow_view import FlowView
+from flowise_dev_agent.patch.views.graph_view import GraphView
 from flowise_dev_agent.planning.passes.replaced_sources import with_replaced_sources
 from flowise_dev_agent.planning.plan_checks import checked_amendment, checked_plan
 from flowise_dev_agent.planning.plan_findings import lost_texts
@@ -37,7 +37,7 @@ def flow(nodes: NodeStore, text: str = OLD) -> GraphIR:
 
 
 def asked(nodes: NodeStore, words: str, text: str = OLD, **more: Any) -> Any:
-    return plan_request(nodes, requirement=words, intent=UPDATE, flow=FlowView(flow(nodes, text)), **more)
+    return plan_request(nodes, requirement=words, intent=UPDATE, flow=GraphView(flow(nodes, text)), **more)
 
 
 def new_text(text: Any, param: str = "systemMessage", node_id: str = "toolAgent_0", **more: Any) -> PlannedValue:
@@ -132,7 +132,7 @@ async def test_an_option_that_stays_unknown_is_shown_with_the_plan(catalogue: No
 def test_p84_an_amendment_cannot_replace_a_text_either(catalogue: NodeStore) -> None:
     base = flow(catalogue)
     plan = patch_request(catalogue).plan.model_copy(update={"operation": "update"})
-    request = patch_request(catalogue, plan=plan, flow=FlowView(base))
+    request = patch_request(catalogue, plan=plan, flow=GraphView(base))
     with pytest.raises(UnusableOutputError, match="TEXT_REPLACED"):
         checked_amendment(AmendAnswer(values=[new_text("French.")], reason="x"), request)
 
@@ -172,7 +172,7 @@ async def test_a_source_that_feeds_two_inputs_is_asked_about(catalogue: NodeStor
         Connect(source_node_id="chatOpenAI_0", target_node_id="llmChain_0", target_anchor="model"),
     ]
     base = compile_ops(flow(catalogue), second, catalogue.schemas).graph
-    request = plan_request(catalogue, intent=UPDATE, flow=FlowView(base))
+    request = plan_request(catalogue, intent=UPDATE, flow=GraphView(base))
     node = {"node_id": "chatAnthropic_0", "node_name": "chatAnthropic", "purpose": "x"}
     engine = ScriptedEngine({"goal": "x", "flow_name": "x", "nodes": [node]})
     result = await reasoner(engine, 3).plan(request)

@@ -11,7 +11,7 @@ from pydantic import JsonValue
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.models.answer_schemas import answer_schema
 from flowise_dev_agent.patch import AddNode, Connect, Finding, GraphIR, NodeSchema, ReplaceNode, SetParam, compile_ops
-from flowise_dev_agent.patch.views.flow_view import FlowView
+from flowise_dev_agent.patch.views.graph_view import GraphView
 from flowise_dev_agent.planning.prompt_text import previous_plan
 from flowise_dev_agent.planning.prompts import judge_prompt, patch_prompt, plan_prompt, step_prompt
 from flowise_dev_agent.planning.requests import JudgeRequest, PatchRequest, PlanRequest
@@ -45,7 +45,7 @@ def test_the_planner_of_a_change_sees_the_fields_of_what_the_flow_consists_of_fi
         AddNode(node_name="pinecone", node_id="pinecone_0"),
         AddNode(node_name="llmAgentflow", node_id="llmAgentflow_0", params={"llmModel": "chatMistralAI"}),
     ]
-    flow = FlowView(compile_ops(GraphIR.empty(), ops, catalogue.schemas).graph)
+    flow = GraphView(compile_ops(GraphIR.empty(), ops, catalogue.schemas).graph)
     request = plan_request(
         catalogue,
         "x",
@@ -320,7 +320,7 @@ def test_the_op_writer_sees_no_text_that_is_a_default_and_only_connections_of_wh
         AddNode(node_name="llmAgentflow", node_id="llmAgentflow_0", params={"llmUserMessage": mine}),
         AddNode(node_name="startAgentflow", node_id="startAgentflow_0"),
     ]
-    flow = FlowView(compile_ops(GraphIR.empty(), ops, catalogue.schemas).graph)
+    flow = GraphView(compile_ops(GraphIR.empty(), ops, catalogue.schemas).graph)
     assert default in flow.texts.values()
     node = PlannedNode(node_id="llmAgentflow_0", node_name="llmAgentflow", purpose="answers", existing=True)
     plan = Plan(goal="x", operation="update", flow_kind="AGENTFLOW", flow_name="x", nodes=[node])

@@ -14,7 +14,7 @@ _TEXT_SHOWN, _TEXTS_TOTAL, _LONG_TEXT = 4_000, 12_000, 40
 
 
 @dataclass(frozen=True)
-class FlowView:
+class GraphView:
     """A flow read by name; `scope` names the nodes whose texts are needed, else those of all nodes are."""
 
     graph: GraphIR = field(default_factory=GraphIR.empty)
