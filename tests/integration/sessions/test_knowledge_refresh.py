@@ -120,7 +120,8 @@ async def test_what_a_server_says_ends_the_refresh_with_its_words(engine: Runtim
     await engine.knowledge.refresh("main")
     failed = await ended(engine)
     assert (failed.status, failed.steps_done, failed.step) == ("failed", 0, None)
-    assert failed.error == server.failure.as_problem()
+    assert failed.error is not None
+    assert failed.error.model_dump(include={"code", "detail", "hint"}) == server.failure.as_problem()
     with pytest.raises(InvalidInputError):
         await engine.knowledge.refresh("elsewhere")
 

@@ -132,7 +132,7 @@ async def test_p61_resume_of_an_unknown_a_completed_and_a_wrong_interrupt(engine
     with pytest.raises(SessionNotFoundError):
         await engine.service.resume(uuid.uuid4(), ResumeSession(response="yes"))
     view = await begin(engine, "ask:one")
-    with pytest.raises(SessionConflictError, match="not the open one") as wrong:
+    with pytest.raises(SessionConflictError) as wrong:
         await engine.service.resume(view.thread_id, ResumeSession(interrupt_id="0" * 32, answer={}))
     assert view.interrupt is not None
     assert wrong.value.details == {"status": "pending_interrupt", "interrupt_id": view.interrupt.id}
