@@ -1,4 +1,4 @@
-"""What the page offers where no model reads words: starters, a plain copy, a new name, and the ways beside words."""
+"""The page without a model: starters, a plain copy, a new name, and the ways beside words."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""What forms build is taken by a real Flowise and answers there."""
+"""Flows made from forms are accepted by a real Flowise and answer there."""
 
 import json
 import uuid

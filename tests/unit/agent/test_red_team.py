@@ -388,7 +388,7 @@ def obedient(scene: Scene, wish: Wish) -> Obedient:
 
 
 def benign(bench: Bench) -> list[str]:
-    """What the requirement for a new flow may become."""
+    """Return the possible results of a requirement for a new flow."""
     schemas = bench.knowledge.store.schemas
     by_model = compile_ops(GraphIR.empty(), ops(), schemas, credentials={"openAIApi": [OPENAI]}).flow_data
     return [by_model]

@@ -44,7 +44,7 @@ def python_texts() -> set[str]:
 
 @pytest.fixture(scope="module")
 def page_texts() -> set[str]:
-    """What the page says in its own words."""
+    """Return the texts of the page's own sources."""
     paths = [one for one in PAGE.rglob("*.ts*") if ".test." not in one.name and one.name != "schema.d.ts"]
     found = (json.loads(one) for path in paths for one in _LITERAL.findall(path.read_text("utf-8")) if _is_json(one))
     return {bare(text) for text in found}
