@@ -63,10 +63,10 @@ class Server:
         self._schemas = schemas
         self._gate = asyncio.Semaphore(AT_ONCE)
 
-    async def failure(self, ops: list[PatchOp]) -> str:
+    async def failure(self, ops: list[PatchOp], kind: str = "CHATFLOW") -> str:
         text = compile_ops(GraphIR.empty(), ops, self._schemas).flow_data
         async with self._gate:
-            body = {"name": "error", "type": "CHATFLOW", "flowData": text}
+            body = {"name": "error", "type": kind, "flowData": text}
             flow = (await self._http.post("/chatflows", json=body)).raise_for_status().json()["id"]
             try:
                 return str(
@@ -148,6 +148,31 @@ async def test_failures_of_nodes_are_explained_by_their_cause(server: Server) ->
 
     wrong = {name: got for (wanted, _, name, _), got in zip(NODES, found, strict=True) if got[0] != wanted}
     assert wrong == {}
+
+
+async def test_services_that_cannot_be_reached_and_inputs_that_are_no_list_are_known(server: Server) -> None:
+    chain = "conversationChain"
+    redis = [
+        *server.node("chatOpenAI", **MODEL),
+        add("RedisBackedChatMemory"),
+        add(chain),
+        connect("chatOpenAI_0", f"{chain}_0", "model"),
+        connect("RedisBackedChatMemory_0", f"{chain}_0", "memory"),
+    ]
+    fields = {"startInputType": "chatInput"}
+    each = {"iterationInput": '{"items": [1]}'}
+    steps = [
+        add("startAgentflow", **fields),
+        add("iterationAgentflow", **each),
+        connect("startAgentflow_0", "iterationAgentflow_0", ""),
+    ]
+    texts = [
+        await server.failure(redis),
+        await server.failure(server.flow("store", "pinecone", {"pineconeIndex": "x"})),
+        await server.failure(steps, "AGENTFLOW"),
+    ]
+    known = [playbook.known(text) for text in texts]
+    assert [one and one.cause for one in known] == ["redis", "pinecone", "iteration_input"], texts
 
 
 async def test_failures_of_providers_are_explained_by_their_cause(server: Server, standin: ModelStandIn) -> None:
