@@ -70,7 +70,10 @@ def add_checks(plan: Plan, form: DesignForm, nodes: Mapping[str, NodeSchema], qu
     turns = [[one] for one in questions] or _questions(form, nodes)
     tests = [TestCase(id=f"t{n}", turns=said) for n, said in enumerate(turns, start=1)]
     ids = [test.id for test in tests]
-    criteria = [Criterion(id=f"c{n}", text=text, tests=ids) for n, text in enumerate(_criteria(form, nodes), start=1)]
+    criteria = [
+        Criterion(id=f"c{n}", text=text, tests=ids, by_answer=n == 1)
+        for n, text in enumerate(_criteria(form, nodes), start=1)
+    ]
     added = ", ".join(node.label or nodes[node.node_id].label for node in plan.nodes if not node.existing)
     steps = [*([f"Add and connect {added}."] if added else []), *_window(plan.values)]
     steps += [f"Use the stored credential of type {name}." for name in plan.credential_requirements]
@@ -123,6 +126,7 @@ def _questions(form: DesignForm, nodes: Mapping[str, NodeSchema]) -> list[list[s
 
 
 def _criteria(form: DesignForm, nodes: Mapping[str, NodeSchema]) -> list[str]:
+    """Texts of the criteria; any answer shows the first."""
     found = ["Every test question gets an answer that is not empty and not an error."]
     found += [f"The answers follow: {short(prompt)}"] if (prompt := _prompt(form)) else []
     found += [f"Questions about {topic} are answered from the text." for topic in dict.fromkeys(_topics(form))]

@@ -13,6 +13,8 @@ from flowise_dev_agent.texts import text
 JudgedCategory = Literal["STRUCTURE", "LOGIC", "INCOMPLETE", "CREDENTIAL", "CONFIG", "EXTERNAL", "TIMEOUT"]
 VerdictCategory = JudgedCategory | Literal["UNKNOWN"]
 FLOW_BUGS: frozenset[str] = frozenset({"STRUCTURE", "LOGIC", "INCOMPLETE"})
+#: Causes outside the flow: it could not be tested, and no plan helps.
+NOT_THE_FLOW: frozenset[str] = frozenset({"CREDENTIAL", "CONFIG", "EXTERNAL", "TIMEOUT"})
 #: Most items that a line lists for one reason, and most characters of each.
 _MOST_LISTED, _LONGEST_LISTED = 4, 100
 Headline = Literal["works", "runs", "fails", "not_tested"]

@@ -2,17 +2,20 @@
 
 import json
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Final, Literal
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Final, Literal, Self, cast
 
 from flowise_dev_agent.patch import GraphIR
 from flowise_dev_agent.patch.model.agentflow import CONDITION_AGENT
-from flowise_dev_agent.patch.model.nested import nested_components
-from flowise_dev_agent.patch.model.placeholders import MARK
+from flowise_dev_agent.patch.model.nested import nested_components, parse_path, value_at
+from flowise_dev_agent.patch.model.placeholders import MARK, stands_in
 from flowise_dev_agent.sanitize import shortened
-from flowise_dev_agent.schemas.plan import Criterion, Expectation, Part, Plan, TestCase
+from flowise_dev_agent.schemas.base import JsonValue
+from flowise_dev_agent.schemas.plan import Criterion, Expectation, Part, Plan, PlannedValue, TestCase
 from flowise_dev_agent.schemas.verdict import (
+    NOT_THE_FLOW,
     CriterionVerdict,
     Evidence,
     Headline,
@@ -37,6 +40,13 @@ _SHORTEST_QUOTE: Final = 2
 _QUOTE_CHARS: Final = 200
 _MODELS: Final = frozenset(("Chat Models", "LLMs"))
 _MODEL_FIELD: Final = re.compile(r"(?<!embedding)model$", re.IGNORECASE)
+#: Switch of a chain, tool or knowledge source that hands on the documents it found. Without it a reply has none.
+_SOURCES_SWITCH: Final = "returnSourceDocuments"
+#: Field with the answer of a flow that gave up, and the answer of Flowise's own agents.
+_FALLBACK_FIELD: Final = "fallbackMessage"
+_GAVE_UP: Final = ("Agent stopped due to max iterations.",)
+#: Parts of a flow that do what they are for by being there.
+_COMPONENTS: Final = _MODELS | {"Memory", "Embeddings", "Vector Stores", "Text Splitters", "Document Loaders", "Cache"}
 
 
 @dataclass(frozen=True)
@@ -51,6 +61,48 @@ class Unmet:
 
 
 @dataclass(frozen=True)
+class TestedFlow:
+    """What the checks need to know of a flow."""
+
+    __test__ = False  # not a pytest class
+
+    #: Runtime names of the tools.
+    names: RuntimeNames = field(default_factory=dict[str, frozenset[str]])
+    #: Replies have the documents that were found.
+    shows_sources: bool = True
+    nodes: frozenset[str] = frozenset()
+    #: Answers that the flow gives when it gave up.
+    fallbacks: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(cls, graph: GraphIR) -> Self:
+        """View of a flow. Documents made of a placeholder are none."""
+        settings = [one for node in graph.nodes for one in _settings(node.inputs)]
+        sources = any(name == _SOURCES_SWITCH and str(value).lower() == "true" for name, value in settings)
+        given_up = [str(value) for name, value in settings if name == _FALLBACK_FIELD and value]
+        return cls(
+            names=runtime_names(graph),
+            shows_sources=sources and not any(stands_in(value) for _, value in settings),
+            nodes=frozenset(node.id for node in graph.nodes),
+            fallbacks=frozenset(_squeezed(one) for one in (*given_up, *_GAVE_UP)),
+        )
+
+
+def _settings(value: object) -> Iterator[tuple[str, object]]:
+    """Name and value of all fields, those of rows and nested settings included; rows may be stored as JSON text."""
+    if isinstance(value, str) and value[:1] in ("[", "{"):
+        with suppress(ValueError):
+            yield from _settings(json.loads(value))
+    if isinstance(value, Mapping):
+        for name, inner in cast("Mapping[str, object]", value).items():
+            yield name, inner
+            yield from _settings(inner)
+    elif isinstance(value, list):
+        for inner in cast("list[object]", value):
+            yield from _settings(inner)
+
+
+@dataclass(frozen=True)
 class Shown:
     """Trial with its trace and the expectations of its test."""
 
@@ -58,8 +110,14 @@ class Shown:
     trial: Trial
     trace: Trace
     expect: Expectation
-    #: Tools of the flow.
-    names: RuntimeNames
+    flow: TestedFlow
+
+    @property
+    def gave_up(self) -> bool:
+        """True if the answer is the flow's text for having given up, which no test expects."""
+        answer = _squeezed(self.trial.answer)
+        expected = any(_squeezed(words) in answer for words in self.expect.contains)
+        return answer in self.flow.fallbacks and not expected
 
 
 def checked(trial: Trial, trace: Trace, case: TestCase, flow_data: str, *, stand_in: bool) -> Trial:
@@ -71,8 +129,8 @@ def checked(trial: Trial, trace: Trace, case: TestCase, flow_data: str, *, stand
         return trial
     category, error = _seen(trial, trace, flow_data)
     if category is None and not stand_in:
-        names = runtime_names(GraphIR.from_flow_data(flow_data)) if case.expect.tools else {}
-        wrong = [unmet.text for unmet in unmet_by(trial, trace, case.expect, names) if unmet.hard]
+        flow = TestedFlow.of(GraphIR.from_flow_data(flow_data))
+        wrong = [unmet.text for unmet in unmet_by(trial, trace, case.expect, flow) if unmet.hard]
         category, error = ("LOGIC", sentences(*wrong)) if wrong else (None, "")
     return trial.model_copy(update={"passed": False, "category": category, "error": error}) if category else trial
 
@@ -80,8 +138,8 @@ def checked(trial: Trial, trace: Trace, case: TestCase, flow_data: str, *, stand
 def as_expected(trial: Trial, trace: Trace, case: TestCase, flow_data: str) -> Trial:
     """Like `checked`, for a test that a person wrote: every unmet expectation is a failure."""
     trial = checked(trial, trace, case, flow_data, stand_in=True)
-    names = runtime_names(GraphIR.from_flow_data(flow_data)) if case.expect.tools else {}
-    unmet = [one.text for one in unmet_by(trial, trace, case.expect, names)] if trial.passed else []
+    flow = TestedFlow.of(GraphIR.from_flow_data(flow_data))
+    unmet = [one.text for one in unmet_by(trial, trace, case.expect, flow)] if trial.passed else []
     return (
         trial.model_copy(update={"passed": False, "category": "LOGIC", "error": sentences(*unmet)}) if unmet else trial
     )
@@ -108,12 +166,13 @@ def _seen(trial: Trial, trace: Trace, flow_data: str) -> tuple[VerdictCategory |
 
 
 def _category_of(failure: str) -> VerdictCategory:
+    """Category of a failure inside a reply; an unknown one goes to the person with the server's words."""
     known = playbook.known(failure)
-    return known.category if known else "LOGIC"
+    return known.category if known else "UNKNOWN"
 
 
-def unmet_by(trial: Trial, trace: Trace, expect: Expectation, names: RuntimeNames) -> list[Unmet]:
-    """Unmet expectations of a trial; `names` maps the flow's tools to their runtime names."""
+def unmet_by(trial: Trial, trace: Trace, expect: Expectation, flow: TestedFlow) -> list[Unmet]:
+    """Unmet expectations of a trial. Documents are expected only of a flow that shows them."""
     ran = {step.node_id for step in trace.steps}
     used = [without_number(tool) for tool in trial.used_tools]
     sources = " ".join(source.model_dump_json() for source in trace.sources).casefold()
@@ -126,12 +185,14 @@ def unmet_by(trial: Trial, trace: Trace, expect: Expectation, names: RuntimeName
     found += [
         Unmet(text("verdict.tool_not_used", tool=tool), hard=True)
         for tool in expect.tools
-        if not any(name in one or one in name for name in _called(tool, names) for one in used if one)
+        if not any(name in one or one in name for name in _called(tool, flow.names) for one in used if one)
     ]
     if expect.sources and not trace.sources:
-        found.append(Unmet(text("verdict.no_document"), hard=True))
+        found += [Unmet(text("verdict.no_document"), hard=True)] if flow.shows_sources else []
     elif expect.sources:
-        missing = [source for source in expect.sources if source.casefold() not in sources]
+        # A source knows its file and not its node.
+        named = [source for source in expect.sources if source not in flow.nodes]
+        missing = [source for source in named if source.casefold() not in sources]
         found += [Unmet(text("verdict.source_not_found", source=source), hard=False) for source in missing]
     fields = _fields(trial.answer)
     found += [
@@ -151,7 +212,7 @@ def unmet_by(trial: Trial, trace: Trace, expect: Expectation, names: RuntimeName
 
 
 def remarks_on(
-    trial: Trial, trace: Trace, expect: Expectation, names: RuntimeNames, *, stand_in: bool = False
+    trial: Trial, trace: Trace, expect: Expectation, flow: TestedFlow, *, stand_in: bool = False
 ) -> list[str]:
     """Remarks on a trial for the judge: unmet expectations, and the one that only a judge can check.
 
@@ -159,7 +220,7 @@ def remarks_on(
     """
     if stand_in:
         expect = Expectation(sources=expect.sources)
-    told = [unmet.text for unmet in unmet_by(trial, trace, expect, names)]
+    told = [unmet.text for unmet in unmet_by(trial, trace, expect, flow)]
     return [*told, text("verdict.language", language=expect.language)] if expect.language else told
 
 
@@ -212,20 +273,75 @@ def judged(
     """
     expects = {case.id: case.expect for case in plan.tests}
     graph = GraphIR.from_flow_data(flow_data)
-    names = runtime_names(graph)
+    flow = TestedFlow.of(graph)
     shown = [
-        Shown(number, trial, trace, expects.get(trial.test or "", Expectation()), names)
+        Shown(number, trial, trace, expects.get(trial.test or "", Expectation()), flow)
         for number, (trial, trace) in enumerate(zip(results, traces, strict=True), start=1)
     ]
     votes = {vote.id: vote for vote in verdict.criteria}
+    verdict = verdict.model_copy(update={"failed_trials": _failed_trials(verdict, len(results))})
     failed = set(verdict.failed_trials)
+    held = _held_settings(plan, graph)
     criteria = [
-        _criterion(item, _trials_of(item, shown), votes.get(item.id), failed, by_model) for item in plan.criteria
+        _criterion(item, _trials_of(item, shown), votes.get(item.id), failed, held, by_model) for item in plan.criteria
     ]
     criteria += _unreached(graph, traces, first=len(criteria) + 1)
     parts = [_part(part, criteria, plan, graph) for part in plan.parts]
     headline = _headline(verdict, criteria, parts, results)
     return verdict.model_copy(update={"criteria": criteria, "parts": parts, "headline": headline})
+
+
+def as_judged(results: Sequence[Trial], verdict: Verdict) -> list[Trial]:
+    """Trials with those marked as failed that only the judge found wrong."""
+    failed = set() if verdict.done else set(verdict.failed_trials)
+    return [
+        trial.model_copy(
+            update={"passed": False, "category": verdict.category, "error": verdict.worded("reason")},
+        )
+        if trial.passed and number in failed
+        else trial
+        for number, trial in enumerate(results, start=1)
+    ]
+
+
+def _failed_trials(verdict: Verdict, count: int) -> list[int]:
+    """Failed trials of a verdict, with those that show that a criterion failed."""
+    shown_by = [proof.trial for vote in verdict.criteria if vote.state == "failed" for proof in vote.evidence]
+    found = {*verdict.failed_trials, *([] if verdict.done else shown_by)}
+    return sorted(number for number in found if 1 <= number <= count)
+
+
+def _held_settings(plan: Plan, graph: GraphIR) -> Mapping[str, str]:
+    """Settings of the flow that show a part of the requirement, in words, by part: no answer has to show them."""
+    found: dict[str, str] = {}
+    for part in plan.parts:
+        own = [value for value in plan.values if f"{value.node_id}.{value.param}" in part.values]
+        if part.state != "covered" or any(_PROSE.search(value.param) or not _holds(graph, value) for value in own):
+            continue
+        there = [node for node in graph.nodes if node.id in part.nodes]
+        if own:
+            found[part.id] = ", ".join(f"{value.param}: {_words(value.value)}" for value in own)
+        elif there and len(there) == len(part.nodes) and all(node.category in _COMPONENTS for node in there):
+            found[part.id] = ", ".join(node.label for node in there)
+    return found
+
+
+def _holds(graph: GraphIR, value: PlannedValue) -> bool:
+    """True if the flow has the planned value. Rows and settings count as held: the plan binds what is compiled."""
+    node, steps = graph.node(value.node_id), parse_path(value.param)
+    stored: JsonValue = value_at(node.inputs, steps) if node and steps else None
+    if isinstance(value.value, dict | list):
+        return bool(stored)
+    return stored is not None and _words(stored) == _words(value.value)
+
+
+def _words(value: JsonValue) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    try:
+        return f"{float(str(value)):g}"
+    except ValueError:
+        return shortened(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False), _QUOTE_CHARS)
 
 
 def _trials_of(criterion: Criterion, shown: Sequence[Shown]) -> list[Shown]:
@@ -239,6 +355,7 @@ def _criterion(
     trials: Sequence[Shown],
     vote: CriterionVerdict | None,
     failed: set[int],
+    settings: Mapping[str, str],
     by_model: bool,
 ) -> CriterionVerdict:
     def given(
@@ -257,17 +374,26 @@ def _criterion(
         )
 
     if criterion.not_tested and not criterion.tests:
+        if setting := settings.get(criterion.part or ""):
+            return given("shown", text("verdict.setting_held", setting=setting))
         return given("not_tested", criterion.not_tested)
     held = [item for item in trials if item.trial.passed or item.trial.category]
     if not held:
         return given("not_tested", trials[0].trial.worded("error") if trials else text("verdict.no_test"))
-    broken = next((item for item in held if item.trial.category), None)
+    broken = next((item for item in held if item.trial.category and item.trial.category not in NOT_THE_FLOW), None)
     if broken:
         return given("failed", broken.trial.worded("error"))
+    blocked = next((item for item in held if item.trial.category), None)
+    if blocked:
+        return given("not_tested", blocked.trial.worded("error"))
+    if criterion.by_answer:
+        return given("shown", text("verdict.all_answered"))
     if vote and vote.state == "failed":
         return given("failed", vote.worded("reason"), vote.evidence, "model")
     if any(MARK in item.trial.answer for item in held):
         return given("not_shown", text("verdict.answer_is_placeholder"))
+    if any(item.gave_up for item in held):
+        return given("not_shown", text("verdict.answer_is_fallback"))
     if any(MARK in source.text for item in held for source in item.trace.sources):
         return given("not_shown", text("verdict.source_is_placeholder"))
     if vote:
@@ -279,7 +405,7 @@ def _criterion(
         return given("shown" if vote.state == "shown" else "not_shown", vote.worded("reason"), kept, vote.judged_by)
     if by_model:
         return given("not_shown", text("verdict.not_voted"), judge="model")
-    unmet = [one.text for item in held for one in unmet_by(item.trial, item.trace, item.expect, item.names)]
+    unmet = [one.text for item in held for one in unmet_by(item.trial, item.trace, item.expect, item.flow)]
     if unmet:
         return given("not_shown", sentences(*unmet))
     evidence = [proof for item in held if (proof := _proof(item, criterion.text))]
@@ -317,7 +443,7 @@ def _proof(item: Shown, text: str) -> Evidence | None:
     if expect.contains:
         at = item.trial.answer.casefold().find(expect.contains[0].casefold())
         quote = item.trial.answer[at : at + len(expect.contains[0])]
-    elif expect.sources:
+    elif expect.sources and item.trace.sources:
         quote = item.trace.sources[0].text
     elif expect.fields:
         quote = expect.fields[0]
@@ -385,10 +511,18 @@ def _part(part: Part, verdicts: Sequence[CriterionVerdict], plan: Plan, graph: G
 def _headline(
     verdict: Verdict, criteria: Sequence[CriterionVerdict], parts: Sequence[PartVerdict], results: Sequence[Trial]
 ) -> Headline:
-    if not any(result.passed or result.category for result in results):
+    failed = set() if verdict.done else set(verdict.failed_trials)
+    causes = [
+        result.category or (verdict.category if number in failed else None)
+        for number, result in enumerate(results, start=1)
+        if result.passed or result.category
+    ]
+    if all(cause in NOT_THE_FLOW for cause in causes):
         return "not_tested"
-    if not verdict.done:
+    if any(cause and cause not in NOT_THE_FLOW for cause in causes):
         return "fails"
+    if not verdict.done:
+        return "runs" if verdict.category in NOT_THE_FLOW else "fails"
     shown = bool(criteria) and all(item.state == "shown" for item in criteria)
     return "works" if shown and all(part.state in ("done", "assumed") for part in parts) else "runs"
 

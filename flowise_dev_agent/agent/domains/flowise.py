@@ -38,8 +38,7 @@ from flowise_dev_agent.schemas.document_stores import DocumentStoreView
 from flowise_dev_agent.schemas.plan import Expectation, Plan, TestCase
 from flowise_dev_agent.schemas.verdict import Verdict
 from flowise_dev_agent.testing.cases import branch_cases, cases_for, why_not_testable
-from flowise_dev_agent.testing.judging import checked, judged, remarks_on, uses_models
-from flowise_dev_agent.testing.tool_names import runtime_names
+from flowise_dev_agent.testing.judging import TestedFlow, checked, judged, remarks_on, uses_models
 from flowise_dev_agent.testing.trials import ConversationRunner, TrialConversation, TrialRun
 from flowise_dev_agent.testing.verdicts import failed_verdict, with_pass_k
 
@@ -191,10 +190,10 @@ class FlowiseCapability(FlowDomain):
             return Reasoned(value=Verdict(done=True, reason=request.results[0].error), mode="deterministic")
         expects = {case.id: case.expect for case in request.plan.tests}
         graph = GraphIR.from_flow_data(request.flow_data)
-        names = runtime_names(graph)
+        flow = TestedFlow.of(graph)
         stand_in = context.model_stand_in and uses_models(graph)
         remarks = [
-            remarks_on(trial, trace, expects.get(trial.test or "", Expectation()), names, stand_in=stand_in)
+            remarks_on(trial, trace, expects.get(trial.test or "", Expectation()), flow, stand_in=stand_in)
             for trial, trace in zip(request.results, request.traces, strict=True)
         ]
         return await context.reasoner.judge(

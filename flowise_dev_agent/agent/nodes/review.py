@@ -46,7 +46,7 @@ from flowise_dev_agent.schemas.interrupts import FlowLink, Option, ResultReviewD
 from flowise_dev_agent.schemas.plan import Plan, TestCase
 from flowise_dev_agent.schemas.verdict import FLOW_BUGS, Regression, TestedIteration, Trace, Trial, Verdict
 from flowise_dev_agent.settings import LimitSettings
-from flowise_dev_agent.testing.judging import best_of, lost
+from flowise_dev_agent.testing.judging import as_judged, best_of, lost
 from flowise_dev_agent.testing.trials import TrialConversation, TrialRun, hold_all
 from flowise_dev_agent.texts import sentences, text
 
@@ -277,7 +277,9 @@ def _result_review(state: AgentState, context: AgentContext, difference: Differe
     plan, verdict, write = state.plan.current, state.review.verdict, state.write
     results, baseline = state.tests.results, state.tests.baseline or []
     chatflow_id = str(write.chatflow_id)
-    reason, said = _outcome(verdict, results)
+    # Only code has judged the answers before the change, so that what a judge found is not compared.
+    judged = as_judged(results, verdict) if verdict else results
+    reason, said = _outcome(verdict, judged)
     if state.patch.nothing_to_change is not None:
         reason = "nothing_to_change"
         said = [text("interrupt.nothing_changed"), state.patch.nothing_to_change]
@@ -312,7 +314,7 @@ def _result_review(state: AgentState, context: AgentContext, difference: Differe
             verdict=verdict,
             draft=FlowLink(id=draft_id, url=context.chatflow_url(draft_id, plan.flow_kind)) if draft_id else None,
             write_mode=write.mode,
-            tests=results,
+            tests=judged,
             baseline=baseline,
             regressions=found,
             iterations=iterations,
@@ -344,8 +346,9 @@ def _outcome(
     if verdict is None:
         return "tests_failed", [text("interrupt.needs_a_look")]
     if verdict.headline == "not_tested":
-        return "not_tested", [text("interrupt.not_tested"), verdict.worded("reason")]
-    if not verdict.done:
+        why = "interrupt.not_tested" if verdict.done else "interrupt.could_not_be_tested"
+        return "not_tested", [text(why), verdict.worded("reason"), verdict.worded("fix")]
+    if verdict.headline == "fails" or not (verdict.done or verdict.headline):
         return "tests_failed", [text("interrupt.needs_a_look"), verdict.worded("reason"), verdict.worded("fix")]
     passed = sum(result.passed for result in results)
     if verdict.headline == "works":
@@ -353,7 +356,8 @@ def _outcome(
     listed = verdict.not_shown()
     answered = text("interrupt.answers", passed=passed, total=len(results))
     missing = text("interrupt.not_shown", listed=". ".join(listed)) if listed else ""
-    return "tests_passed", [answered, verdict.what_was_shown(), missing]
+    blocked = [] if verdict.done else [verdict.worded("reason"), verdict.worded("fix")]
+    return "tests_passed", [answered, verdict.what_was_shown(), missing, *blocked]
 
 
 def _options(state: AgentState) -> list[Option]:

@@ -37,6 +37,7 @@ from flowise_dev_agent.schemas.verdict import (
 )
 from flowise_dev_agent.testing.judging import (
     NOT_JUDGED,
+    TestedFlow,
     as_expected,
     best_of,
     checked,
@@ -112,7 +113,9 @@ def verdict(
 )
 def test_what_code_sees_to_be_wrong_fails(answer: str, trace: Trace, expect: Expectation, word: str) -> None:
     case = TestCase(id="t1", turns=["Hi"], expect=expect)
-    data = '{"nodes": [], "edges": [], "text": "Sent {{ llmAgentflow_0.output }} to {$flow.state.extension}"}'
+    chain = '{"id": "chain_0", "data": {"id": "chain_0", "inputs": {"returnSourceDocuments": true}}}'
+    said = "Sent {{ llmAgentflow_0.output }} to {$flow.state.extension}"
+    data = f'{{"nodes": [{chain}], "edges": [], "text": "{said}"}}'
     seen = checked(trial(answer), trace, case, data, stand_in=False)
     assert not seen.passed
     assert seen.category is not None
@@ -138,7 +141,7 @@ def test_in_a_test_of_a_person_every_unmet_expectation_is_a_failure() -> None:
 
 
 def test_the_judge_is_told_the_language_that_is_expected() -> None:
-    told = remarks_on(trial(), Trace(), Expectation(language="fr", contains=["Ada"]), {})
+    told = remarks_on(trial(), Trace(), Expectation(language="fr", contains=["Ada"]), TestedFlow())
     assert told == ["The answer does not contain 'Ada'.", "The answer has to be in this language: fr."]
 
 
@@ -183,8 +186,8 @@ def test_tools_sources_and_fields_are_found_under_their_names() -> None:
     expect = Expectation(tools=["calculator_0"], sources=["Returns.txt"], fields=["order.id"], contains=["42"])
     sources = [TracedSource(text="x", metadata={"source": "/data/returns.txt"})]
     given = trial('{"order": {"id": 42}}', used_tools=["Calculator"])
-    assert unmet_by(given, Trace(sources=sources), expect, {}) == []
-    missing = unmet_by(trial("Hi"), Trace(sources=sources), expect, {})
+    assert unmet_by(given, Trace(sources=sources), expect, TestedFlow()) == []
+    missing = unmet_by(trial("Hi"), Trace(sources=sources), expect, TestedFlow())
     assert [(one.hard, one.text.split("'")[1]) for one in missing] == [
         (True, "calculator_0"),
         (False, "order.id"),
@@ -402,9 +405,9 @@ def test_only_what_no_model_makes_up_is_judged_of_a_stand_in(trace: Trace, conte
 
 def test_what_a_stand_in_says_and_chooses_gives_no_remark() -> None:
     expect = Expectation(tools=["x"], branch=["b_0"], contains=["zebra"], language="fr", sources=["Returns"])
-    told = remarks_on(trial(), ran("a_0"), expect, {}, stand_in=True)
+    told = remarks_on(trial(), ran("a_0"), expect, TestedFlow(), stand_in=True)
     assert told == ["No document was found."]
-    assert len(remarks_on(trial(), ran("a_0"), expect, {})) == 5
+    assert len(remarks_on(trial(), ran("a_0"), expect, TestedFlow())) == 5
 
 
 @pytest.mark.parametrize(("node", "stand_in"), [("chatOpenAI", True), ("calculator", False)])

@@ -1,0 +1,166 @@
+"""Headlines and criteria: settings, causes outside the flow, answers that came, fallback texts, documents."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from flowise_dev_agent.schemas.plan import Criterion, Expectation, Part, Plan, PlannedValue, TestCase
+from flowise_dev_agent.schemas.verdict import CriterionVerdict, Evidence, Trace, TracedSource, TracedTool, Trial, Verdict
+from flowise_dev_agent.testing.judging import as_judged, checked, judged
+from tests.unit.agent.rig import plan
+
+
+def flow(**nodes: Mapping[str, Any]) -> str:
+    """Flow of nodes by id: their category, and their fields."""
+    made = [
+        {
+            "id": id_,
+            "type": "customNode",
+            "data": {
+                "id": id_,
+                "name": id_.rpartition("_")[0],
+                "label": id_,
+                "category": fields.get("category", ""),
+                "inputs": {name: value for name, value in fields.items() if name != "category"},
+            },
+        }
+        for id_, fields in nodes.items()
+    ]
+    return json.dumps({"nodes": made, "edges": []})
+
+
+MODEL = {"category": "Chat Models", "temperature": "0.20"}
+FLOW = flow(chatOpenAI_0=MODEL, chain_0={"category": "Chains", "systemMessage": "Be kind."})
+
+
+def trial(answer: str = "You said Eva.", **more: Any) -> Trial:
+    return Trial.model_validate({"question": "Who am I?", "passed": True, "answer": answer, "test": "t1", **more})
+
+
+def agreed(*parts: Part, expect: Expectation | None = None, **values: Any) -> Plan:
+    """Plan with one criterion that its test shows, and one without a test for each part."""
+    shown = Criterion(id="c1", text="It remembers the name.", tests=["t1"])
+    untested = [
+        Criterion(id=f"c{n}", text=one.quote, part=one.id, not_tested="No question shows it.")
+        for n, one in enumerate(parts, start=2)
+    ]
+    case = TestCase(id="t1", turns=["Who am I?"], expect=expect or Expectation())
+    return plan(**{"tests": [case], "criteria": [shown, *untested], "parts": list(parts), **values})
+
+
+def part(*values: str, nodes: tuple[str, ...] = ()) -> Part:
+    return Part(id="p1", quote="as I said", state="covered", values=list(values), nodes=list(nodes))
+
+
+def vote(quote: str = "You said Eva", state: Any = "shown") -> Verdict:
+    shown = CriterionVerdict(id="c1", state=state, judged_by="model", evidence=[Evidence(trial=1, quote=quote)])
+    return Verdict(done=True, criteria=[shown])
+
+
+def outcome(
+    contract: Plan, *results: Trial, given: Verdict | None = None, data: str = FLOW, by_model: bool = True
+) -> Verdict:
+    held = results or (trial(),)
+    return judged(given or vote(), contract, held, [Trace() for _ in held], data, by_model=by_model)
+
+
+TEMPERATURE = PlannedValue(node_id="chatOpenAI_0", param="temperature", value=0.2)
+PROMPT = PlannedValue(node_id="chain_0", param="systemMessage", value="Be kind.")
+
+
+@pytest.mark.parametrize(
+    ("contract", "headline", "state"),
+    [
+        (agreed(part("chatOpenAI_0.temperature"), values=[TEMPERATURE]), "works", "shown"),
+        (agreed(part(nodes=("chatOpenAI_0",))), "works", "shown"),
+        # What the flow holds differs, is only told to the model, or has to act to be seen.
+        (
+            agreed(part("chatOpenAI_0.temperature"), values=[TEMPERATURE.model_copy(update={"value": 0.7})]),
+            "runs",
+            "not_tested",
+        ),
+        (agreed(part("chain_0.systemMessage"), values=[PROMPT]), "runs", "not_tested"),
+        (agreed(part(nodes=("chain_0",))), "runs", "not_tested"),
+    ],
+)
+def test_a_setting_that_the_flow_holds_counts_as_shown(contract: Plan, headline: str, state: str) -> None:
+    made = outcome(contract)
+    assert (made.headline, made.criteria[1].state) == (headline, state)
+
+
+@pytest.mark.parametrize("category", ["CREDENTIAL", "CONFIG", "EXTERNAL", "TIMEOUT"])
+def test_a_cause_outside_the_flow_means_not_tested_and_not_failed(category: Any) -> None:
+    blocked = trial("", passed=False, category=category, error="connect ECONNREFUSED")
+    given = Verdict(done=False, category=category, reason="?", failed_trials=[1])
+    made = outcome(agreed(), blocked, given=given, by_model=False)
+    assert (made.headline, made.criteria[0].state, made.category) == ("not_tested", "not_tested", category)
+
+
+def test_one_test_that_could_not_be_held_leaves_what_the_others_show() -> None:
+    blocked = trial("", passed=False, category="EXTERNAL", error="connect ECONNREFUSED", test="t2")
+    given = vote().model_copy(update={"done": False, "category": "EXTERNAL", "failed_trials": [2]})
+    made = outcome(agreed(), trial(), blocked, given=given)
+    assert (made.headline, made.criteria[0].state) == ("runs", "shown")
+    bug = trial("", passed=False, category="LOGIC", error="wrong", test="t3")
+    assert outcome(agreed(), trial(), blocked, bug, given=given).headline == "fails"
+
+
+@pytest.mark.parametrize("unknown", [Trace(used_tools=[TracedTool(tool="search", error="never seen before")])])
+def test_an_unknown_error_inside_a_reply_goes_to_the_person_with_the_words_of_the_server(unknown: Trace) -> None:
+    seen = checked(trial(), unknown, TestCase(id="t1", turns=["Hi"]), FLOW, stand_in=False)
+    assert seen.category == "UNKNOWN"
+    assert "never seen before" in seen.error
+
+
+def test_that_every_question_gets_an_answer_is_shown_when_it_does() -> None:
+    criteria = [Criterion(id="c1", text="Every question gets an answer.", tests=["t1"], by_answer=True)]
+    made = outcome(agreed(criteria=criteria), given=Verdict(done=True), by_model=False)
+    assert (made.headline, made.criteria[0].state) == ("works", "shown")
+    failed = trial("", passed=False, category="LOGIC", error="no answer")
+    made = outcome(agreed(criteria=criteria), failed, given=Verdict(done=False, category="LOGIC"), by_model=False)
+    assert made.criteria[0].state == "failed"
+
+
+@pytest.mark.parametrize("by_model", [True, False])
+def test_the_text_for_having_given_up_shows_nothing_unless_it_is_expected(by_model: bool) -> None:
+    data = flow(loopAgentflow_0={"fallbackMessage": 'Sorry: {"total": 0}'})
+    answer, given = trial('Sorry: {"total": 0}'), vote('{"total": 0}') if by_model else Verdict(done=True)
+    wanted = Expectation(fields=["total"])
+    assert outcome(agreed(expect=wanted), answer, given=given, data=data, by_model=by_model).headline == "runs"
+    wanted = Expectation(contains=["sorry"])
+    made = outcome(agreed(expect=wanted), answer, given=given, data=data, by_model=by_model)
+    assert made.criteria[0].state == "shown"
+
+
+def test_a_trial_that_the_judge_found_wrong_has_not_passed() -> None:
+    wrong = vote("Eva", "failed").model_copy(update={"done": False, "category": "LOGIC", "reason": "It forgot."})
+    made = outcome(agreed(), trial(), given=wrong)
+    assert made.failed_trials == [1]
+    held = as_judged([trial()], made)
+    assert [(one.passed, one.category, one.error) for one in held] == [(False, "LOGIC", "It forgot.")]
+    assert as_judged([trial()], vote()) == [trial()]
+
+
+@pytest.mark.parametrize(
+    ("chain", "passed"),
+    [
+        ({}, True),
+        ({"returnSourceDocuments": False}, True),
+        ({"returnSourceDocuments": True}, False),
+        ({"returnSourceDocuments": "true", "text": "[PLACEHOLDER: the rules]"}, True),
+        ({"agentKnowledgeDocumentStores": '[{"returnSourceDocuments": true}]'}, False),
+    ],
+)
+def test_documents_are_expected_only_of_a_flow_that_shows_them(chain: dict[str, Any], passed: bool) -> None:
+    case = TestCase(id="t1", turns=["Hi"], expect=Expectation(sources=["rules.txt"]))
+    assert checked(trial(), Trace(), case, flow(chain_0=chain), stand_in=False).passed is passed
+
+
+def test_a_source_that_is_named_by_its_node_is_met_by_what_was_found() -> None:
+    data = flow(plainText_0={}, chain_0={"returnSourceDocuments": True})
+    found = Trace(sources=[TracedSource(text="Lunch is at noon.", metadata={})])
+    contract = agreed(expect=Expectation(sources=["plainText_0"]))
+    made = judged(Verdict(done=True), contract, [trial()], [found], data, by_model=False)
+    assert made.headline == "works"
