@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final, Literal, Self, cast
@@ -36,6 +36,7 @@ _NO_EVIDENCE: Final = text("verdict.no_evidence")
 _VARIABLE: Final = re.compile(r"\{\{[^{}]{1,200}\}\}|\{\s*\$(?:flow|form|vars|webhook|iteration)\b[^{}]{0,200}\}")
 #: Fields that a model reads: their presence in the flow proves nothing.
 _PROSE: Final = re.compile(r"(?:prompt|messages?|\]\.content|instructions|template|prefix)$", re.IGNORECASE)
+_SERVER_VARIABLE: Final = re.compile(r"\{\{\s*\$vars\.([A-Za-z_]\w{0,99})")
 _SHORTEST_QUOTE: Final = 2
 _QUOTE_CHARS: Final = 200
 _MODELS: Final = frozenset(("Chat Models", "LLMs"))
@@ -120,16 +121,30 @@ class Shown:
         return answer in self.flow.fallbacks and not expected
 
 
-def checked(trial: Trial, trace: Trace, case: TestCase, flow_data: str, *, stand_in: bool) -> Trial:
-    """Trial with the problems that code finds in its answer and trace, unless the request itself failed.
+def checked(
+    trial: Trial,
+    trace: Trace,
+    case: TestCase,
+    flow_data: str,
+    *,
+    stand_in: bool,
+    variables: Collection[str] | None = None,
+) -> Trial:
+    """Trial with the problems that code finds in its answer and trace.
 
-    Answers of a stand-in say nothing about what a real model would do, so that they break no expectation.
+    A failure of a flow with something left to fill in is no bug of it; `variables` are the names that the server has,
+    if known. Answers of a stand-in say nothing about what a real model would do, so that they break no expectation.
     """
-    if trial.category or not trial.passed:
-        return trial
-    category, error = _seen(trial, trace, flow_data)
+    graph = GraphIR.from_flow_data(flow_data)
+    category, error = trial.category, trial.error
+    if trial.passed and not category:
+        category, error = _seen(trial, trace, flow_data)
+    if category and (missing := unfilled(graph, variables)):
+        category, error = "CONFIG", text("verdict.unfilled", missing=missing, error=error)
+    if not trial.passed:
+        return trial.model_copy(update={"category": category, "error": error}) if category else trial
     if category is None and not stand_in:
-        flow = TestedFlow.of(GraphIR.from_flow_data(flow_data))
+        flow = TestedFlow.of(graph)
         wrong = [unmet.text for unmet in unmet_by(trial, trace, case.expect, flow) if unmet.hard]
         category, error = ("LOGIC", sentences(*wrong)) if wrong else (None, "")
     return trial.model_copy(update={"passed": False, "category": category, "error": error}) if category else trial
@@ -163,6 +178,23 @@ def _seen(trial: Trial, trace: Trace, flow_data: str) -> tuple[VerdictCategory |
         if json.dumps(variable, ensure_ascii=False)[1:-1] in flow_data:
             return "LOGIC", text("verdict.variable_shown", variable=variable)
     return None, ""
+
+
+def unfilled(graph: GraphIR, variables: Collection[str] | None) -> list[str]:
+    """Placeholders in settings of the flow, and variables that the server lacks: what is behind them cannot run."""
+    found: list[str] = []
+    for node in graph.nodes:
+        for name, value in _settings(node.inputs):
+            if stands_in(value) and not _PROSE.search(name):
+                found.append(f"{node.label or node.id}, {name}: {shortened(_placeholder(str(value)), _QUOTE_CHARS)}")
+            elif isinstance(value, str) and variables is not None:
+                found += [f"{{{{$vars.{one}}}}}" for one in _SERVER_VARIABLE.findall(value) if one not in variables]
+    return list(dict.fromkeys(found))
+
+
+def _placeholder(value: str) -> str:
+    """Text of a placeholder; a file is named by its mark."""
+    return value if value.startswith(MARK) else f"{MARK}]"
 
 
 def _category_of(failure: str) -> VerdictCategory:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Set
+from contextlib import suppress
 from dataclasses import replace
 from typing import Final
 
@@ -169,8 +170,19 @@ class FlowiseCapability(FlowDomain):
 
     async def run_trial(self, context: AgentContext, conversation: TrialConversation) -> TrialRun:
         run = await ConversationRunner(context.flowise, conversation).run()
-        case, stand_in = conversation.case, context.model_stand_in
-        return replace(run, trial=checked(run.trial, run.trace, case, conversation.flow_data, stand_in=stand_in))
+        variables = None
+        if run.trial.category and "$vars." in conversation.flow_data:
+            with suppress(FlowiseError):
+                variables = {str(one.get("name")) for one in await context.flowise.list_variables()}
+        trial = checked(
+            run.trial,
+            run.trace,
+            conversation.case,
+            conversation.flow_data,
+            stand_in=context.model_stand_in,
+            variables=variables,
+        )
+        return replace(run, trial=trial)
 
     async def evaluate(self, context: AgentContext, request: EvaluateRequest) -> Reasoned[Verdict]:
         result = await self._verdict(context, request)

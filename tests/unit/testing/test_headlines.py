@@ -8,7 +8,9 @@ import pytest
 
 from flowise_dev_agent.schemas.plan import Criterion, Expectation, Part, Plan, PlannedValue, TestCase
 from flowise_dev_agent.schemas.verdict import CriterionVerdict, Evidence, Trace, TracedSource, TracedTool, Trial, Verdict
+from flowise_dev_agent.testing import playbook
 from flowise_dev_agent.testing.judging import as_judged, checked, judged
+from flowise_dev_agent.testing.verdicts import failed_verdict
 from tests.unit.agent.rig import plan
 
 
@@ -164,3 +166,26 @@ def test_a_source_that_is_named_by_its_node_is_met_by_what_was_found() -> None:
     contract = agreed(expect=Expectation(sources=["plainText_0"]))
     made = judged(Verdict(done=True), contract, [trial()], [found], data, by_model=False)
     assert made.headline == "works"
+
+
+@pytest.mark.parametrize(
+    ("fields", "variables", "category", "cause"),
+    [
+        ({"url": "[PLACEHOLDER: the address]"}, None, "CONFIG", "unfilled"),
+        ({"url": "{{$vars.tenant}}/x"}, {"other"}, "CONFIG", "variable"),
+        ({"url": "{{$vars.tenant}}/x"}, {"tenant"}, "EXTERNAL", "host"),
+        ({"url": "{{$vars.tenant}}/x"}, None, "EXTERNAL", "host"),
+        ({"systemMessage": "[PLACEHOLDER: the rules]"}, None, "EXTERNAL", "host"),
+    ],
+)
+def test_what_is_left_to_fill_in_is_the_cause_of_a_failure_and_the_remedy(
+    fields: dict[str, Any], variables: set[str] | None, category: str, cause: str
+) -> None:
+    failed = trial("", passed=False, category="EXTERNAL", error="getaddrinfo ENOTFOUND placeholder")
+    case = TestCase(id="t1", turns=["Hi"])
+    seen = checked(failed, Trace(), case, flow(requestsGet_0=fields), stand_in=True, variables=variables)
+    assert seen.category == category
+    known = playbook.known(seen.error)
+    assert known is not None
+    assert known.cause == cause
+    assert failed_verdict([seen], 1).fix == known.advice
