@@ -63,7 +63,7 @@ class Unmet:
 
 @dataclass(frozen=True)
 class TestedFlow:
-    """What the checks need to know of a flow."""
+    """View of a flow for the checks of its answers."""
 
     __test__ = False  # not a pytest class
 

@@ -7,7 +7,15 @@ from typing import Any
 import pytest
 
 from flowise_dev_agent.schemas.plan import Criterion, Expectation, Part, Plan, PlannedValue, TestCase
-from flowise_dev_agent.schemas.verdict import CriterionVerdict, Evidence, Trace, TracedSource, TracedTool, Trial, Verdict
+from flowise_dev_agent.schemas.verdict import (
+    CriterionVerdict,
+    Evidence,
+    Trace,
+    TracedSource,
+    TracedTool,
+    Trial,
+    Verdict,
+)
 from flowise_dev_agent.testing import playbook
 from flowise_dev_agent.testing.judging import as_judged, checked, judged
 from flowise_dev_agent.testing.verdicts import failed_verdict

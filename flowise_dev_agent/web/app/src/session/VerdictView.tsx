@@ -35,8 +35,9 @@ export function StateLine({ state, children }: { state: State; children: ReactNo
 }
 
 /** The headline, and of a flow that runs what is known of its answers. */
-function headlineOf({ headline, criteria }: Verdict): string {
+function headlineOf({ headline, criteria, done }: Verdict): string {
   if (!headline) return "";
+  if (headline === "not_tested" && !done) return t("Could not be tested.");
   if (headline !== "runs") return t(HEADLINES[headline]);
   const shown = criteria.filter(({ state }) => state === "shown").length;
   const known =
