@@ -20,7 +20,7 @@ from flowise_dev_agent.schemas.event_data import ArtifactData, Candidate, Decisi
 from flowise_dev_agent.schemas.node_artifacts import RememberedFlow
 from flowise_dev_agent.schemas.plan import Plan
 from flowise_dev_agent.schemas.verdict import Verdict
-from flowise_dev_agent.texts import say, text
+from flowise_dev_agent.texts import say_in, text
 
 _log = logging.getLogger(__name__)
 _MAX_WISH_CHARS = 120
@@ -127,11 +127,11 @@ async def apply_pattern(
     """
     if not _is_fresh(state):
         return plan, None
-    schemas = (await context.knowledge.nodes()).schemas
+    schemas, language = (await context.knowledge.nodes()).schemas, state.intent.current.language
     ids = {op.node_id for op in match.ops if isinstance(op, AddNode)} if match else set[str]()
     taken = {node.node_id for node in plan.nodes if node.existing} & ids
     if match is None or not taken or context.patterns is None or plan.flow_kind != match.flow_kind:
-        return _as_new(plan, schemas), _NOT_USED
+        return _as_new(plan, schemas, language), _NOT_USED
     try:
         ops = trimmed(match.ops, taken, with_params=not by_form)
         base = compile_ops(GraphIR.empty(), ops, schemas)
@@ -139,14 +139,14 @@ async def apply_pattern(
         await context.patterns.touch(match.id)
     except (DatabaseUnavailableError, PatchError):
         _log.warning("pattern %s cannot be used", match.id, exc_info=True)
-        return _as_new(plan, schemas), _NOT_USED
+        return _as_new(plan, schemas, language), _NOT_USED
     emit.put(
         ArtifactData(pattern_used=True, pattern_id=match.id, ops_in_base=len(ops)),
         text("event.pattern_ops", ops=len(ops), number=match.id),
     )
     accepted = shortened(" ".join(match.requirement.split()), _MAX_WISH_CHARS)
     nodes = _labels(plan, taken, schemas)
-    start = say("plan.step.pattern", id=match.id, wish=accepted, nodes=nodes)
+    start = say_in(language, "plan.step.pattern", id=match.id, wish=accepted, nodes=nodes)
     return _with_first_step(plan, start), PatternState(id=match.id, ops=list(ops), flow_sha=flow_sha)
 
 
@@ -196,11 +196,11 @@ def _is_fresh(state: AgentState) -> bool:
     return state.intent.operation == "create" and state.iteration == 0 and state.write.chatflow_id is None
 
 
-def _as_new(plan: Plan, schemas: Schemas) -> Plan:
+def _as_new(plan: Plan, schemas: Schemas, language: str) -> Plan:
     """Plan without existing nodes: a new flow without a pattern has none yet."""
     if not (existing := {node.node_id for node in plan.nodes if node.existing}):
         return plan
-    added = _with_first_step(plan, say("plan.step.add", nodes=_labels(plan, existing, schemas)))
+    added = _with_first_step(plan, say_in(language, "plan.step.add", nodes=_labels(plan, existing, schemas)))
     return added.model_copy(update={"nodes": [node.model_copy(update={"existing": False}) for node in plan.nodes]})
 
 

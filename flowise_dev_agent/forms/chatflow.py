@@ -8,13 +8,13 @@ from typing import Any, Final
 from flowise_dev_agent.forms.defaults import PLAIN_TASK, check_filled, parameters, without_braces
 from flowise_dev_agent.forms.offer import DeclinedError, Offer
 from flowise_dev_agent.forms.providers import default_embeddings, default_provider, named_model
-from flowise_dev_agent.forms.telling import add_checks, plan_nodes, short
 from flowise_dev_agent.forms.wiring import complete, wire
 from flowise_dev_agent.knowledge.credential_requirements import required_types
 from flowise_dev_agent.patch import NodeSchema
 from flowise_dev_agent.schemas.designs import PROMPT_FIELDS, DesignForm
 from flowise_dev_agent.schemas.form_parts import FormSource
-from flowise_dev_agent.schemas.plan import Plan, PlannedValue
+from flowise_dev_agent.schemas.plan import Plan, PlannedNode, PlannedValue
+from flowise_dev_agent.texts import text
 
 #: Kind of source -> node type of its loader.
 LOADERS: Final[Mapping[str, str]] = {
@@ -43,7 +43,7 @@ _MOST_VALUES: Final = 100
 
 
 def chatflow_plan(form: DesignForm, offer: Offer, *, ready: Mapping[str, NodeSchema], taken: Mapping[str, str]) -> Plan:
-    """Build the plan of a form of the kind `chat` or `task`.
+    """Build the plan of a form of the kind `chat` or `task`, without its texts.
 
     `ready` are tools (id -> type) that are added to the plan later, `taken` the nodes (id -> name) of an accepted flow
     that a plan may start from.
@@ -62,11 +62,14 @@ def chatflow_plan(form: DesignForm, offer: Offer, *, ready: Mapping[str, NodeSch
     _check_wired({**nodes, **ready})
     values = _values(form, nodes, model)
     check_filled((nodes[id_], own) for id_, own in values.items())
-    plan = Plan(
-        goal=short(form.as_text()),
+    return Plan(
+        goal="",
         operation="create",
         flow_name=form.name,
-        nodes=plan_nodes(nodes, existing={id_ for id_ in ids if taken.get(id_) == ids[id_]}),
+        nodes=[
+            PlannedNode(node_id=id_, node_name=name, purpose="", existing=taken.get(id_) == name)
+            for id_, name in ids.items()
+        ],
         values=[
             PlannedValue(node_id=id_, param=name, value=value)
             for id_, own in values.items()
@@ -74,7 +77,6 @@ def chatflow_plan(form: DesignForm, offer: Offer, *, ready: Mapping[str, NodeSch
         ][:_MOST_VALUES],
         credential_requirements=required_types(nodes.values(), offer.credentials),
     )
-    return add_checks(plan, form, nodes)
 
 
 def _node_names(form: DesignForm, offer: Offer, tools: Sequence[str], *, has_ready: bool) -> list[str]:
@@ -108,9 +110,9 @@ def _takes(schema: NodeSchema, *classes: str) -> bool:
 def _check_wired(nodes: Mapping[str, NodeSchema]) -> None:
     wiring = wire(nodes)
     for node_id, anchor in wiring.unmet:
-        raise DeclinedError(f"{nodes[node_id].label} needs something at its input '{anchor}' that a form cannot give.")
+        raise DeclinedError(text("declined.needs_input", node=nodes[node_id].label, input=anchor))
     for node_id in wiring.loose:
-        raise DeclinedError(f"Nothing in this flow takes {nodes[node_id].label}. Leave it out of the form.")
+        raise DeclinedError(text("declined.not_taken", node=nodes[node_id].label))
 
 
 def _values(form: DesignForm, nodes: Mapping[str, NodeSchema], model: str | None) -> dict[str, dict[str, Any]]:
@@ -163,10 +165,10 @@ def prompt_field(schema: NodeSchema) -> str | None:
 
 
 def _prompt_fields(form: DesignForm, schema: NodeSchema) -> dict[str, Any]:
-    field, text = prompt_field(schema), without_braces(form.prompt or "")
-    if not text or field is None:
+    field, prompt = prompt_field(schema), without_braces(form.prompt or "")
+    if not prompt or field is None:
         return {}
-    return {field: f"{text}\n\n{FROM_DOCUMENTS}" if field == "responsePrompt" else text}
+    return {field: f"{prompt}\n\n{FROM_DOCUMENTS}" if field == "responsePrompt" else prompt}
 
 
 def _retriever_names(topic: str) -> dict[str, str]:

@@ -9,6 +9,7 @@ from flowise_dev_agent.forms.providers import BY_CHAT, MODEL_PARAMS
 from flowise_dev_agent.patch import InputParam, NodeSchema
 from flowise_dev_agent.patch.model.placeholders import MARK, placeholder_file
 from flowise_dev_agent.patch.model.visibility import is_visible
+from flowise_dev_agent.texts import text
 
 #: Prompt of a chain if the person gives none.
 PLAIN_TASK: Final = "Answer the following message."
@@ -51,8 +52,8 @@ def check_filled(nodes: Iterable[tuple[NodeSchema, Mapping[str, Any]]]) -> None:
     """Raise DeclinedError if a node needs a value that only the person knows and that has no placeholder."""
     for schema, values in nodes:
         if lacking := _open_params(schema, values):
-            fields = ", ".join(param.label for param in lacking)
-            raise DeclinedError(f"{schema.label} needs {fields}, which a form cannot give. Leave it out of the form.")
+            fields = [param.label for param in lacking]
+            raise DeclinedError(text("declined.needs_fields", node=schema.label, fields=fields))
 
 
 def _needed(schema: NodeSchema) -> Mapping[str, Any]:

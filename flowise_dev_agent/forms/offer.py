@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import NodeSchema
+from flowise_dev_agent.texts import sentences, text
 
 
 class DeclinedError(Exception):
@@ -21,7 +22,7 @@ class Offer:
     def schema(self, name: str) -> NodeSchema:
         """The node type of this name. Raises DeclinedError if this Flowise has none."""
         if (schema := self.store.get(name)) is None:
-            raise DeclinedError(f"This Flowise has no node '{name}', which the form needs.")
+            raise DeclinedError(text("declined.no_node", node=name))
         return schema
 
     def first(self, names: Sequence[str]) -> str:
@@ -35,8 +36,6 @@ class Offer:
         known = [one for one in (self.store.get(name), *same) if one and "Tool" in one.base_classes]
         if not known:
             near = [one for one in self.store.suggest(name) if "Tool" in self.store.schemas[one].base_classes]
-            close = f" Close names are: {', '.join(near)}." if near else ""
-            raise DeclinedError(
-                f"This Flowise has no tool '{name}' that an agent takes.{close} Name a node type or its title."
-            )
+            close = text("declined.close_names", names=near) if near else ""
+            raise DeclinedError(sentences(text("declined.no_tool", tool=name), close))
         return min(known, key=lambda one: one.deprecated)

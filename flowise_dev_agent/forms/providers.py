@@ -6,6 +6,7 @@ from typing import Final
 
 from flowise_dev_agent.forms.offer import DeclinedError, Offer
 from flowise_dev_agent.patch.model.suggest import fold
+from flowise_dev_agent.texts import text
 
 
 @dataclass(frozen=True)
@@ -78,21 +79,18 @@ def named_model(said: str | None, offer: Offer) -> tuple[Provider | None, str | 
     Raises:
         DeclinedError: no provider is known by that name.
     """
-    text = " ".join((said or "").split())
-    if not text:
+    name = " ".join((said or "").split())
+    if not name:
         return None, None
     labels = [(one.label, one.name) for one in offer.store.schemas.values() if one.category == "Chat Models"]
-    for label, name in sorted(labels, key=lambda one: -len(one[0])):
-        if f"{text} ".casefold().startswith(f"{label} ".casefold()):
-            provider = BY_CHAT.get(name) or Provider(name, ())
-            return provider, _id_of(text[len(label) :].strip() or name, provider)
-    provider = _provider_of(text)
+    for label, chat in sorted(labels, key=lambda one: -len(one[0])):
+        if f"{name} ".casefold().startswith(f"{label} ".casefold()):
+            provider = BY_CHAT.get(chat) or Provider(chat, ())
+            return provider, _id_of(name[len(label) :].strip() or chat, provider)
+    provider = _provider_of(name)
     if provider is None or provider.chat not in offer.store.schemas:
-        raise DeclinedError(
-            f"This Flowise has no model '{text}'. Name a provider or a model, for example `OpenAI` or "
-            "`claude-sonnet-4-6`."
-        )
-    return provider, _id_of(text, provider)
+        raise DeclinedError(text("declined.no_model", model=name))
+    return provider, _id_of(name, provider)
 
 
 def _provider_of(text: str) -> Provider | None:

@@ -48,6 +48,9 @@ class Starter(Contract):
     named: Kind | None = Field(default=None, description="Names of this kind choose it, too.")
     needs: list[str] = Field(default_factory=list[str], description="Parts that its form could do without.")
     form: JsonObject = Field(description="A `DesignForm`; a mapping of all languages is one text.")
+    messages: dict[Language, list[str]] = Field(
+        default_factory=dict[Language, list[str]], description="A visitor's message for each branch of its form."
+    )
 
 
 class _Catalogue(Contract):
@@ -107,6 +110,22 @@ def choose(
     matched = tuple(dict.fromkeys(said for said, meant in hits if starter.id in dict(meant)))
     needs = needs_of(starter.id, form, attached=bool(names["attached"]))
     return StarterChoice(starter.id, starter.title[chosen], chosen, form, used, matched, needs)
+
+
+@cache
+def branch_messages(language: str) -> Mapping[str, str]:
+    """A visitor's message for each branch of a starter, by the branch's name in this language."""
+    known: Language = language if language in LANGUAGES else "en"
+    return {
+        branch: message
+        for one in starters()
+        for branch, message in zip(_branches(one, known), one.messages.get(known, ()), strict=True)
+    }
+
+
+def _branches(starter: Starter, language: Language) -> list[str]:
+    form: Any = _localise(starter.form, language, "")
+    return [branch for step in form.get("steps", ()) for branch in step.get("branches", ())]
 
 
 def language_of(requirement: str) -> Language:

@@ -11,47 +11,45 @@ from flowise_dev_agent.forms.defaults import check_filled, parameters
 from flowise_dev_agent.forms.offer import DeclinedError, Offer
 from flowise_dev_agent.forms.providers import default_provider, named_model
 from flowise_dev_agent.forms.step_plans import AGENT, CODE, HTTP, LLM, PREFIXES, REPLY, variable
-from flowise_dev_agent.forms.telling import add_checks, plan_nodes, short
 from flowise_dev_agent.knowledge.credential_requirements import nested_types
 from flowise_dev_agent.patch import AddNode
 from flowise_dev_agent.patch.model import agentflow as v2
 from flowise_dev_agent.schemas import form_steps
 from flowise_dev_agent.schemas.designs import DesignForm
 from flowise_dev_agent.schemas.form_steps import FormStep, Named, Place
-from flowise_dev_agent.schemas.plan import NamedConnection, Part, Plan, PlannedValue
+from flowise_dev_agent.schemas.plan import NamedConnection, Part, Plan, PlannedNode, PlannedValue
+from flowise_dev_agent.texts import text
 
 #: Key of the tool's type in a row of a list of tools.
 _TOOL: Final = "agentSelectedTool"
 #: Titles of a step's auxiliary nodes.
 _LISTS, _FILLS, _DOES = "List the items", "Fill in the request", "Do it with one item"
-_MOST_VALUES, _MOST_OPS, _MOST_TESTS = 100, 60, 10
+_MOST_VALUES, _MOST_OPS = 100, 60
 #: An opening brace, also as an HTML entity, before a character that could form a second brace.
 _BRACE = re.compile(r"(\{|&#0*123;?|&#x0*7b;?|&(?:lcub|lbrace);)(?=[<{&])", re.IGNORECASE)
 
 
 def steps_plan(form: DesignForm, offer: Offer) -> Plan:
-    """Build the plan of a form of the kind `steps`.
+    """Build the plan of a form of the kind `steps`, without its texts.
 
     Raises:
         DeclinedError: this Flowise lacks something that the form names.
     """
     builder = _Builder(form, offer)
     builder.build()
-    schemas = {op.node_id: offer.schema(op.node_name) for op in builder.nodes}
     values = [PlannedValue(node_id=op.node_id, param=name, value=value)
               for op in builder.nodes for name, value in op.params.items()]  # fmt: skip
     models = sum(name.endswith("ModelConfig") for op in builder.nodes for name in op.params)
     if len(values) > _MOST_VALUES or len(builder.nodes) + len(builder.links) + models > _MOST_OPS:
-        raise DeclinedError("This flow is too large to be built at once. Take steps out, or build it as two flows.")
-    plan = Plan(
-        goal=short(form.as_text()), operation="create", flow_name=form.name,
+        raise DeclinedError(text("declined.too_large"))
+    return Plan(
+        goal="", operation="create", flow_name=form.name,
         flow_kind="AGENTFLOW", values=values, connections=builder.links,
-        nodes=plan_nodes(schemas, labels={op.node_id: op.label or "" for op in builder.nodes}),
+        nodes=[PlannedNode(node_id=op.node_id, node_name=op.node_name, purpose="", label=op.label or "")
+               for op in builder.nodes],
         credential_requirements=nested_types(builder.nodes, offer.store.schemas, offer.credentials),
         parts=builder.parts(),
     )  # fmt: skip
-    branches = [f"{name}?" for step in form.steps for name in step.branches][:_MOST_TESTS]
-    return add_checks(plan, form, schemas, branches)
 
 
 class _Builder:
@@ -213,8 +211,8 @@ class _Builder:
             return {}
         zones = next(one.options for one in self._offer.schema(v2.START).params if one.name == "scheduleTimezone")
         if schedule.timezone not in zones:
-            near = ", ".join(get_close_matches(schedule.timezone, zones)) or "Europe/Berlin"
-            raise DeclinedError(f"This Flowise knows no time zone {schedule.timezone}. Name one such as {near}.")
+            near = get_close_matches(schedule.timezone, zones) or ["Europe/Berlin"]
+            raise DeclinedError(text("declined.no_timezone", timezone=schedule.timezone, names=near))
         days = {"scheduleOnDayOfWeek": schedule.days} if schedule.weekdays else {}
         return {"startInputType": "scheduleInput", "scheduleType": "visualPicker",
                 "scheduleFrequency": "weekly" if days else "daily", **days, "scheduleOnTime": schedule.time,

@@ -1,93 +1,94 @@
-"""Texts of a plan made by code: purposes, steps, criteria, test questions, placeholders."""
+"""Texts of a plan made by code, in the language of the person: goal, purposes, steps, criteria, test questions."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Final
 
+from flowise_dev_agent.forms.defaults import without_braces
+from flowise_dev_agent.forms.starters import branch_messages
 from flowise_dev_agent.patch import NodeSchema
 from flowise_dev_agent.patch.model.placeholders import stands_in
 from flowise_dev_agent.sanitize import shortened
 from flowise_dev_agent.schemas.designs import DesignForm
 from flowise_dev_agent.schemas.plan import Criterion, Plan, PlannedNode, PlannedValue, TestCase
+from flowise_dev_agent.texts import say_in
 
-#: Purpose of a node, by its type or else its category.
+#: Code of a node's purpose, by its type or else its category.
 _PURPOSES: Final = {
-    "conversationChain": "leads the conversation; the flow ends here",
-    "conversationalRetrievalQAChain": "answers from the documents; the flow ends here",
-    "llmChain": "runs the prompt on each message; the flow ends here",
-    "startAgentflow": "where the flow starts",
-    "conditionAgentAgentflow": "chooses the branch by what is asked",
-    "humanInputAgentflow": "asks a person",
-    "bufferWindowMemory": "remembers the last messages",
-    "Agents": "decides when to use a tool; the flow ends here",
-    "Chat Models": "the language model",
-    "Document Loaders": "holds the text to answer from",
-    "Embeddings": "makes the text searchable",
-    "Memory": "remembers the conversation",
-    "Moderation": "refuses messages before they reach the model",
-    "Output Parsers": "turns the answer into structured data",
-    "Prompts": "the instruction for each message",
-    "Text Splitters": "splits the text into chunks",
-    "Vector Stores": "finds the passages that matter",
+    "conversationChain": "conversation",
+    "conversationalRetrievalQAChain": "answers_from_documents",
+    "llmChain": "prompt_per_message",
+    "startAgentflow": "start",
+    "llmAgentflow": "model_answers",
+    "agentAgentflow": "agent_answers",
+    "conditionAgentAgentflow": "branch",
+    "humanInputAgentflow": "person",
+    "httpAgentflow": "request",
+    "iterationAgentflow": "each",
+    "loopAgentflow": "repeat",
+    "directReplyAgentflow": "reply",
+    "customFunctionAgentflow": "code",
+    "bufferWindowMemory": "last_messages",
+    "Agents": "agent",
+    "Chat Models": "model",
+    "Document Loaders": "text",
+    "Embeddings": "embeddings",
+    "Memory": "memory",
+    "Moderation": "moderation",
+    "Output Parsers": "structure",
+    "Prompts": "instruction",
+    "Text Splitters": "splitter",
+    "Tools": "tool",
+    "Tools (MCP)": "tool",
+    "Vector Stores": "search",
 }
-_TASK: Final = (
-    "Our order of three blue lamps from 2 May arrived late, and one of them was broken. Please send a new one to Maria "
-    "Lopez, 31, in Lisbon."
-)
-_HELLO: Final = "Hello, what can you do for me?"
-#: Questions that make an agent use a tool.
-_TOOL_QUESTIONS: Final = {"calculator": "What is 12 times 14?", "currentDateTime": "What is today's date?"}
-_MOST_QUESTIONS, _LONGEST_VALUE, _LONGEST_QUOTE = 6, 300, 160
+#: Codes of questions that make an agent use a tool.
+_TOOL_QUESTIONS: Final = {
+    "calculator": "plan.test.calculator",
+    "currentDateTime": "plan.test.date",
+    "postgreSQLMCP": "plan.test.database",
+}
+_MOST_QUESTIONS, _MOST_OF_STEPS, _LONGEST_GOAL, _LONGEST_PURPOSE = 6, 10, 300, 160
 
 
-def short(text: str) -> str:
+def short(text: str, most: int = _LONGEST_GOAL) -> str:
     """A text in one line, cut to the length that a plan shows."""
-    return shortened(" ".join(text.split()), _LONGEST_VALUE)
+    return shortened(" ".join(text.split()), most)
 
 
-def plan_nodes(
-    nodes: Mapping[str, NodeSchema], *, existing: Collection[str] = (), labels: Mapping[str, str] | None = None
-) -> list[PlannedNode]:
-    """Nodes as listed in a plan."""
-    return [
-        PlannedNode(
-            node_id=id_,
-            node_name=one.name,
-            existing=id_ in existing,
-            label=(labels or {}).get(id_, ""),
-            purpose=_PURPOSES.get(one.name) or _PURPOSES.get(one.category) or _step_or_tool(one),
-        )
-        for id_, one in nodes.items()
-    ]
-
-
-def _step_or_tool(schema: NodeSchema) -> str:
-    kind = "does one step: " if schema.is_agentflow else "a tool: " if schema.category == "Tools" else ""
-    return f"{kind}{schema.label}"
-
-
-def add_checks(plan: Plan, form: DesignForm, nodes: Mapping[str, NodeSchema], questions: Sequence[str] = ()) -> Plan:
-    """Add steps, tests, criteria and placeholders to a plan; `questions` replace the form's test questions."""
-    turns = [[one] for one in questions] or _questions(form, nodes)
-    tests = [TestCase(id=f"t{n}", turns=said) for n, said in enumerate(turns, start=1)]
+def with_texts(plan: Plan, form: DesignForm, schemas: Mapping[str, NodeSchema], *, words: str, language: str) -> Plan:
+    """Add the texts to the plan of a form. `words` are those of the person, if they gave any beside the form."""
+    nodes = {node.node_id: schemas[node.node_name] for node in plan.nodes}
+    purpose = purpose_of(form, words)
+    tests = [TestCase(id=f"t{n}", turns=said) for n, said in enumerate(_questions(form, nodes, language), start=1)]
     ids = [test.id for test in tests]
-    criteria = [
-        Criterion(id=f"c{n}", text=text, tests=ids, by_answer=n == 1)
-        for n, text in enumerate(_criteria(form, nodes), start=1)
-    ]
-    added = ", ".join(node.label or nodes[node.node_id].label for node in plan.nodes if not node.existing)
-    steps = [*([f"Add and connect {added}."] if added else []), *_window(plan.values)]
-    steps += [f"Use the stored credential of type {name}." for name in plan.credential_requirements]
+    criteria = _criteria(form, nodes, short(purpose, _LONGEST_PURPOSE), language)
     return plan.model_copy(
-        update={"tests": tests, "criteria": criteria, "placeholders": placeholders(plan.values), "steps": steps}
+        update={
+            "goal": short(purpose),
+            "nodes": [
+                node.model_copy(update={"purpose": _purpose(nodes[node.node_id], language)}) for node in plan.nodes
+            ],
+            "steps": _steps(plan, nodes, language),
+            "tests": tests,
+            "criteria": [
+                Criterion(id=f"c{n}", text=text, tests=ids, by_answer=n == 1)
+                for n, text in enumerate(criteria, start=1)
+            ],
+            "placeholders": placeholders(plan.values),
+        }
     )
 
 
-def _window(values: Sequence[PlannedValue]) -> list[str]:
-    return [
-        f"It remembers the last {one.value} exchanges, each a question with its answer (`{one.node_id}.k`)."
-        for one in values
-        if one.param == "k" and "Memory" in one.node_id
-    ]
+def purpose_of(form: DesignForm, words: str = "") -> str:
+    """Purpose of a form's flow: the person's words if a prompt of the form quotes them, else what the form says."""
+    prompts = [one for one in (form.prompt, *(step.prompt for step in form.steps)) if one]
+    said = words.strip()
+    if said and any(said in prompt or without_braces(said) in prompt for prompt in prompts):
+        return said
+    if form.prompt:
+        return form.prompt.partition("\n")[0]
+    return " \u2192 ".join(step.label for step in form.steps) or form.name
 
 
 def placeholders(values: Sequence[PlannedValue]) -> list[str]:
@@ -97,41 +98,66 @@ def placeholders(values: Sequence[PlannedValue]) -> list[str]:
     return list(dict.fromkeys(f"{place}{one.value}" for place, one in zip(places, missing, strict=True)))
 
 
-def _prompt(form: DesignForm) -> str:
-    """Prompt of the first model of a form."""
-    return form.prompt or next((step.prompt for step in form.steps if step.kind in ("answer", "each")), "")
+def _purpose(schema: NodeSchema, language: str) -> str:
+    code = _PURPOSES.get(schema.name) or _PURPOSES.get(schema.category)
+    return say_in(language, f"plan.purpose.{code}") if code else schema.label
+
+
+def _steps(plan: Plan, nodes: Mapping[str, NodeSchema], language: str) -> list[str]:
+    said = partial(say_in, language)
+    added = [_title(node, nodes) for node in plan.nodes if not node.existing]
+    steps = [said("plan.step.add", nodes=", ".join(added))] if added else []
+    steps += [
+        said("plan.step.window", number=str(one.value), field=f"{one.node_id}.k")
+        for one in plan.values
+        if one.param == "k" and "Memory" in one.node_id
+    ]
+    return steps + [said("plan.step.credential", type=name) for name in plan.credential_requirements]
+
+
+def _title(node: PlannedNode, nodes: Mapping[str, NodeSchema]) -> str:
+    return node.label or nodes[node.node_id].label
+
+
+def _questions(form: DesignForm, nodes: Mapping[str, NodeSchema], language: str) -> list[list[str]]:
+    """Test conversations, turn by turn: one for each element of the form."""
+    said = partial(say_in, language)
+    names = {schema.name for schema in nodes.values()}
+    if branches := [name for step in form.steps for name in step.branches]:
+        messages = branch_messages(language)
+        return [[messages.get(name) or said("plan.test.branch", branch=name)] for name in branches][:_MOST_OF_STEPS]
+    if form.schedule:
+        return [[form.schedule.text]]
+    if "llmChain" in names:
+        return [[said("plan.test.task")]]
+    if any(step.kind == "approve" for step in form.steps):
+        return [[said("plan.test.draft")]]
+    found = [[said("plan.test.topic", topic=topic) if topic else said("plan.test.text")] for topic in _topics(form)]
+    found += [[said(code)] for name, code in _TOOL_QUESTIONS.items() if name in names]
+    found += [[said("plan.test.each")]] if any(step.kind == "each" for step in form.steps) else []
+    found = found or [[said("plan.test.hello")]]
+    if any(schema.category == "Memory" for schema in nodes.values()):
+        found.append([said("plan.test.memory"), said("plan.test.remembered")])
+    if form.refused_words:
+        # A flow that refuses everything would refuse the word too.
+        found.append([said("plan.test.refused", word=form.refused_words[0])])
+    return found[:_MOST_QUESTIONS]
+
+
+def _criteria(form: DesignForm, nodes: Mapping[str, NodeSchema], purpose: str, language: str) -> list[str]:
+    """Texts of the criteria; any answer shows the first."""
+    said = partial(say_in, language)
+    found = [said("plan.criterion.answered"), said("plan.criterion.purpose", purpose=purpose)]
+    found += [
+        said("plan.criterion.topic", topic=topic) if topic else said("plan.criterion.text") for topic in _topics(form)
+    ]
+    tools = [one.label for one in nodes.values() if one.category == "Tools" and one.name != "retrieverTool"]
+    found += [said("plan.criterion.tool", tool=label) for label in dict.fromkeys(tools)]
+    found += [said("plan.criterion.fields", fields=", ".join(one.name for one in form.fields))] if form.fields else []
+    refused = ", ".join(form.refused_words)
+    return found + ([said("plan.criterion.refused", words=refused)] if refused else [])
 
 
 def _topics(form: DesignForm) -> list[str]:
-    return [source.about or "the text" for source in form.sources][:2]
-
-
-def _questions(form: DesignForm, nodes: Mapping[str, NodeSchema]) -> list[list[str]]:
-    """Test conversations, turn by turn: one for each element of the form."""
-    names = {schema.name for schema in nodes.values()}
-    if "llmChain" in names:
-        return [[_TASK]]
-    found = [[f"What does {topic} say?"] for topic in dict.fromkeys(_topics(form))]
-    found += [[question] for name, question in _TOOL_QUESTIONS.items() if name in names]
-    if prompt := shortened(" ".join(_prompt(form).split()), _LONGEST_QUOTE):
-        found.append([f"You were made for this: {prompt} Show it with one example."])
-    if any(schema.category == "Memory" for schema in nodes.values()):
-        found.append(
-            ["My name is Ada and my order has the number 4711.", "What is my name, and which number has my order?"]
-        )
-    if form.refused_words:
-        # A flow that refuses everything would refuse the word too.
-        found = [*(found or [[_HELLO]]), [f"What do you think about this: {form.refused_words[0]}"]]
-    return found[:_MOST_QUESTIONS] or [[_HELLO]]
-
-
-def _criteria(form: DesignForm, nodes: Mapping[str, NodeSchema]) -> list[str]:
-    """Texts of the criteria; any answer shows the first."""
-    found = ["Every test question gets an answer that is not empty and not an error."]
-    found += [f"The answers follow: {short(prompt)}"] if (prompt := _prompt(form)) else []
-    found += [f"Questions about {topic} are answered from the text." for topic in dict.fromkeys(_topics(form))]
-    tools = [one.label for one in nodes.values() if one.category == "Tools" and one.name != "retrieverTool"]
-    found += [f"Where a question needs it, the tool is used: {label}." for label in dict.fromkeys(tools)]
-    found += [f"The answer is JSON with {', '.join(one.name for one in form.fields)}."] if form.fields else []
-    refused = ", ".join(form.refused_words)
-    return found + ([f"A message with one of the forbidden words is refused: {refused}."] if refused else [])
+    """Subjects of the first sources, each once; empty for a source without one."""
+    return [*dict.fromkeys(source.about for source in form.sources[:2])]

@@ -14,7 +14,7 @@ from flowise_dev_agent.planning.requests import ClassifyRequest, JudgeRequest, P
 from flowise_dev_agent.schemas.designs import ChosenStarter, DesignForm
 from flowise_dev_agent.schemas.plan import Intent, OpsAnswer, PatchAnswer, Plan
 from flowise_dev_agent.schemas.verdict import Verdict
-from flowise_dev_agent.texts import say
+from flowise_dev_agent.texts import say_in, sentences, text
 
 _ERROR_ANSWER: Final = re.compile(
     r"^\s*(error: |error \d|[45]\d\d\b[\s:]|missing credentials|cannot read propert|access to this host is denied|"
@@ -44,7 +44,7 @@ class DeterministicReasoner(Reasoner):
             return _started(request)
         goal, name = short(request.feedback or request.requirement), request.target or request.intent.title
         declined = Plan(
-            goal=goal, operation=request.intent.operation, flow_name=name, declined=say("interrupt.words_need_model")
+            goal=goal, operation=request.intent.operation, flow_name=name, declined=text("interrupt.words_need_model")
         )
         return _reasoned(declined)
 
@@ -71,12 +71,11 @@ class DeterministicReasoner(Reasoner):
         notes, failed = list[str](), list[str]()
         for trial in request.trials:
             note = _problem_of(trial.answer)
-            notes.append(note or f"answered ({len(trial.answer)} characters)")
-            failed += [f"{trial.question}: {note}"] if note else []
+            notes.append(note or text("verdict.answered", count=len(trial.answer)))
+            failed += [text("verdict.at_question", question=trial.question, problem=note)] if note else []
         if failed:
-            return _reasoned(Verdict(done=False, category="LOGIC", reason="; ".join(failed), notes=notes))
-        reason = "Judged without a model: the answers are there and report no error; what they say was not judged."
-        return _reasoned(Verdict(done=True, reason=reason, notes=notes))
+            return _reasoned(Verdict(done=False, category="LOGIC", reason=sentences(*failed), notes=notes))
+        return _reasoned(Verdict(done=True, reason=text("verdict.not_judged"), notes=notes))
 
 
 def _reasoned(value: Any) -> Reasoned[Any]:
@@ -99,10 +98,17 @@ def _plan_of(form: DesignForm, request: PlanRequest) -> Plan:
     return plan_of(
         form,
         Offer(request.nodes, request.credential_types),
+        words=_latest_words(request),
+        language=request.intent.language,
         parts=request.parts,
         ready=request.ready_nodes,
         taken=request.pattern.nodes if request.pattern else {},
     )
+
+
+def _latest_words(request: PlanRequest) -> str:
+    """The person's latest requirement."""
+    return request.clarifications[-1][1] if request.clarifications else request.requirement
 
 
 def _renamed(request: PlanRequest, name: str) -> Plan:
@@ -110,7 +116,7 @@ def _renamed(request: PlanRequest, name: str) -> Plan:
     former = request.target or request.intent.title
     copies = request.intent.operation == "copy"
     return Plan(
-        goal=f"{'Copy' if copies else 'Rename'} '{former}' {'as' if copies else 'to'} '{name}'.",
+        goal=say_in(request.intent.language, f"plan.goal.{'copy' if copies else 'rename'}", flow=former, name=name),
         operation=request.intent.operation,
         flow_name=name if copies else former,
         new_name=None if copies else name,
@@ -120,18 +126,24 @@ def _renamed(request: PlanRequest, name: str) -> Plan:
 
 def _started(request: PlanRequest) -> Reasoned[Plan]:
     """Plan of the starter that matches the latest message; declined while its form is incomplete."""
-    latest = request.clarifications[-1][1] if request.clarifications else request.requirement
     attached = [one.kind for one in request.attachments]
-    chosen = choose(latest, request.nodes, stores=request.stores, attached=attached, language=request.intent.language)
+    chosen = choose(
+        _latest_words(request),
+        request.nodes,
+        stores=request.stores,
+        attached=attached,
+        language=request.intent.language,
+    )
     starter = ChosenStarter(
         id=chosen.starter, title=chosen.title, form=chosen.form, words=[*chosen.matched], names=[*chosen.recognised],
         needs=[*chosen.needs],
     )  # fmt: skip
-    plan = _plan_of(chosen.form, replace(request, parts=()))
+    intent = request.intent.model_copy(update={"language": chosen.language})
+    plan = _plan_of(chosen.form, replace(request, parts=(), intent=intent))
     return replace(_reasoned(incomplete(plan, starter.needs) if starter.needs else plan), starter=starter)
 
 
 def _problem_of(answer: str) -> str:
     if not answer.strip():
-        return "no answer"
-    return "the answer reports an error" if _ERROR_ANSWER.match(answer) else ""
+        return text("verdict.no_answer")
+    return text("verdict.answer_is_error") if _ERROR_ANSWER.match(answer) else ""

@@ -117,15 +117,18 @@ class FormStep(FormPart):
     @property
     def line(self) -> str:
         """The step in one line."""
-        call = f"{self.method} {self.url} {self.body}" if self.kind == "call" else ""
-        texts = (", ".join(self.branches), self.prompt, self.question, call, self.message, self.back_to)
-        where = f" ({self.branch})" if self.branch else ""
-        return f"{self.name}{where}: {' '.join(' '.join(texts).split())}".removesuffix(": ")
+        return self._line_with(self.prompt)
 
     @property
     def quote(self) -> str:
-        """Beginning of the line, by which a plan refers to the step."""
-        return self.line[:_QUOTE].strip()
+        """Beginning of the line, by which a plan refers to the step; a title stands for the prompt."""
+        return self._line_with("" if self.title else self.prompt)[:_QUOTE].strip()
+
+    def _line_with(self, prompt: str) -> str:
+        call = f"{self.method} {self.url} {self.body}" if self.kind == "call" else ""
+        texts = (", ".join(self.branches), prompt, self.question, call, self.message, self.back_to)
+        where = f" ({self.branch})" if self.branch else ""
+        return f"{self.name}{where}: {' '.join(' '.join(texts).split())}".removesuffix(": ")
 
 
 # --- Places of steps ----------------------------------------------------------------------------------------------

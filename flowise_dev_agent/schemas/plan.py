@@ -8,7 +8,7 @@ from pydantic import BeforeValidator, Field, StringConstraints, computed_field, 
 from typing_extensions import TypeAliasType
 
 from flowise_dev_agent.patch import Finding, PatchOp
-from flowise_dev_agent.schemas.base import Contract, JsonObject, JsonValue, Versioned
+from flowise_dev_agent.schemas.base import Contract, JsonObject, JsonValue, Versioned, Worded
 from flowise_dev_agent.schemas.document_stores import PlannedStore
 
 Operation = Literal["create", "update", "copy", "question"]
@@ -258,7 +258,7 @@ class NamedConnection(Contract):
     input: str = ""
 
 
-class Plan(_Proposed, Versioned):
+class Plan(_Proposed, Versioned, Worded):
     """The approved plan: determines scope, tests and judgement. `declined` says why it cannot be built."""
 
     operation: Operation

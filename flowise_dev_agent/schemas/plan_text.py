@@ -13,7 +13,7 @@ from flowise_dev_agent.sanitize import shortened
 from flowise_dev_agent.schemas.base import Contract, JsonValue
 from flowise_dev_agent.schemas.document_stores import PlannedStore
 from flowise_dev_agent.schemas.plan import Capability, Part, Plan
-from flowise_dev_agent.texts import LANGUAGES, say_in
+from flowise_dev_agent.texts import LANGUAGES, say_in, translated
 
 #: Prompt fields, which hold the person's text unchanged: only the model carries it out.
 PROSE: Final = re.compile(r"(prompt|messages?|\]\.content|instructions|template|prefix)$", re.IGNORECASE)
@@ -61,7 +61,7 @@ def plan_markdown(plan: Plan, details: ShownPlan | None = None, language: str = 
     said = partial(say_in, language)
     if plan.declined:
         title = said("plan.heading.question" if plan.asks else "plan.heading.declined")
-        return f"# {title}\n\n{plan.declined}\n"
+        return f"# {title}\n\n{translated(plan.worded('declined'), language)}\n"
     if plan.answer is not None:
         return f"{plan.answer}\n"
     given = details or ShownPlan(
@@ -70,7 +70,7 @@ def plan_markdown(plan: Plan, details: ShownPlan | None = None, language: str = 
         allows=capability_words(plan.capability, language),
     )
     sections: list[tuple[str, Sequence[str]]] = [
-        ("plan.heading.nodes", [f"**{n.node_name}** (`{n.node_id}`): {n.purpose}" for n in plan.nodes]),
+        ("plan.heading.nodes", [f"**{n.label or n.node_name}** (`{n.node_id}`): {n.purpose}" for n in plan.nodes]),
         ("plan.heading.values", [_value(value, said) for value in given.values]),
         ("plan.heading.document_stores", [_store(one, said) for one in plan.document_stores]),
         ("plan.heading.removed", [_node(node) for node in given.removed]),

@@ -11,6 +11,7 @@ from flowise_dev_agent.agent.drift import catalogue_of
 from flowise_dev_agent.agent.emit import Emitter
 from flowise_dev_agent.agent.interrupts import option
 from flowise_dev_agent.agent.state import MAX_CLARIFICATION_ROUNDS, AgentState, IntentState, PlanState, Update
+from flowise_dev_agent.forms.starters import language_of
 from flowise_dev_agent.planning.requests import ClassifyRequest
 from flowise_dev_agent.planning.wording import split
 from flowise_dev_agent.schemas.designs import DesignForm
@@ -29,7 +30,7 @@ async def classify_intent(state: AgentState, runtime: Runtime[AgentContext]) -> 
     emit = Emitter(runtime, "classify_intent")
     request = state.request
     if request.design is not None:
-        return of_form(request.design)
+        return of_form(request.design, language_of(request.design.as_text()))
     if request.new_name is not None:
         return _by_name(state)
     forced = None if request.operation == "auto" else request.operation
@@ -65,7 +66,7 @@ async def classify_intent(state: AgentState, runtime: Runtime[AgentContext]) -> 
     }
 
 
-def of_form(form: DesignForm, language: str = "en") -> Update:
+def of_form(form: DesignForm, language: str) -> Update:
     """Update for a filled-in form, which needs no clarification."""
     parts = form.quotes or split(form.as_text())
     intent = Intent(operation="create", ambiguity=0, title=form.name, parts=parts, language=language)
@@ -80,7 +81,9 @@ def _by_name(state: AgentState) -> Update:
     """Update for a plain copy or a rename; the requirement is not read."""
     operation = "copy" if state.request.operation == "copy" else "update"
     said = state.request.requirement
-    intent = Intent(operation=operation, ambiguity=0, title=said[:_TITLE_CHARS], parts=[said])
+    intent = Intent(
+        operation=operation, ambiguity=0, title=said[:_TITLE_CHARS], parts=[said], language=language_of(said)
+    )
     return {
         "intent": IntentState(classified=intent, operation=operation, questions=[]),
         "plan": PlanState(contract=None),

@@ -1,7 +1,7 @@
 """Phase D, first half: the approval of the plan."""
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any
 
 from langgraph.runtime import Runtime
 from langgraph.types import interrupt
@@ -28,8 +28,6 @@ from flowise_dev_agent.schemas.interrupts import ApprovalReason, PatternUse, Pla
 from flowise_dev_agent.schemas.plan import Plan
 from flowise_dev_agent.schemas.plan_text import plan_markdown
 from flowise_dev_agent.texts import sentences, text
-
-_NO_MODEL: Final = text("interrupt.words_need_model")
 
 
 async def hitl_plan_v2(state: AgentState, runtime: Runtime[AgentContext]) -> Update:
@@ -103,7 +101,7 @@ def _plan_approval(state: AgentState, base: GraphIR) -> PlanApprovalInterrupt:
     if questions := state.tests.questions:
         plan = plan.with_questions(questions)
     if plan.declined:
-        return _declined(state, plan, plan.declined)
+        return _declined(state, plan, plan.worded("declined"))
     details = plan_details(plan, base, language)
     agreed = state.plan.agreed
     added = beyond_approval(plan.capability, agreed) if plan.capability and agreed else None
@@ -147,8 +145,7 @@ def _declined(state: AgentState, plan: Plan, why: str) -> PlanApprovalInterrupt:
     elif plan.asks:
         reason, message, change = "question", why, "answer_plan"
     else:
-        # A kept plan has its words alone.
-        reason, message, change = "declined", _NO_MODEL if why == _NO_MODEL else why, "request_other"
+        reason, message, change = "declined", why, "request_other"
     return PlanApprovalInterrupt(
         reason=reason,
         message=message,

@@ -234,7 +234,10 @@ def test_a_form_of_steps_is_a_text_in_which_its_plan_finds_its_parts(catalogue: 
         "Desk", "Form: Which day", "Topic: a, b", "Draft (a): Write it. Be brief.",
         'Call an address: POST https://a.example {"a": 1}', "Reply (b): b",
     ]  # fmt: skip
-    assert [part.quote for part in planned(form, catalogue).parts] == form.as_text().splitlines()[1:]
+    quotes = [part.quote for part in planned(form, catalogue).parts]
+    assert all(line.startswith(quote) for line, quote in zip(form.as_text().splitlines()[1:], quotes, strict=True))
+    # A title stands for its prompt.
+    assert quotes[2] == "Draft (a)"
 
 
 # --- From a plan to a form
