@@ -18,10 +18,11 @@ from flowise_dev_agent.redaction import guarded, looks_secret, masked, named_ite
 _LONGEST_TEXT = 120
 #: No line takes more than this part (a quarter) of a summary.
 _SHARE = 4
+_MODEL_NAME: Final = re.compile(r"model(?:Name|Id)?")
 
 
 def summarize(graph: GraphIR, limit: int = 4000) -> str:
-    """Nodes with their non-default fields, then connections by name; at most ``limit`` characters.
+    """Nodes with their models and non-default fields, then connections by name; at most ``limit`` characters.
 
     Texts over 120 characters appear as their length, credentials and other secrets only as set or not set.
 
@@ -31,7 +32,7 @@ def summarize(graph: GraphIR, limit: int = 4000) -> str:
     >>> ops = [AddNode(node_name="chatOpenAI", node_id="chatOpenAI_0", params={"temperature": 0.2})]
     >>> print(summarize(compile_ops(GraphIR.empty(), ops, schemas).graph))
     1 nodes:
-    - chatOpenAI_0 (chatOpenAI) 'OpenAI': temperature=0.2, no credential
+    - chatOpenAI_0 (chatOpenAI) 'OpenAI': modelName='gpt-4o-mini', temperature=0.2, no credential
     0 connections:
     """
     nodes = [_node_line(node) for node in graph.nodes if not node.is_note]
@@ -98,9 +99,14 @@ def _node_line(node: FlowNode) -> str:
 
 
 def _is_set(node: FlowNode, name: str, value: Any) -> bool:
-    """True for a field that is neither empty nor at its default."""
+    """True for a field that is neither empty nor at its default.
+
+    The name of a model is always told: defaults of a stored node are older than those of its type.
+    """
     if is_empty(value):
         return False
+    if _MODEL_NAME.fullmatch(name):
+        return True
     defaults = [entry.get("default") for entry in node.params_by_name.get(name, ())]
     return value not in defaults and (js_truthy(value) or any(js_truthy(default) for default in defaults))
 

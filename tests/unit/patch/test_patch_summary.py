@@ -21,6 +21,13 @@ def test_summary_names_ids_settings_outputs_and_connections(schemas: Schemas) ->
     assert lines[-1] == "1 sticky note"
 
 
+def test_the_model_of_a_node_is_named_also_where_it_is_the_stored_default(schemas: Schemas) -> None:
+    ops = [AddNode(node_name="chatOpenAI", node_id="chatOpenAI_0")]
+    graph = compile_ops(GraphIR.empty(), ops, schemas).graph
+    default = schemas["chatOpenAI"].defaults["modelName"]
+    assert f"modelName={default!r}" in summarize(graph)
+
+
 def test_summary_holds_no_long_texts_credentials_or_secrets(schemas: Schemas) -> None:
     prompt = "Answer as a pirate. " * 20
     text = summarize(
