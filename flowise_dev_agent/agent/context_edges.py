@@ -51,7 +51,8 @@ CONTEXT: Final[dict[str, NodeContext]] = {
     ),
     "define_patch_scope": NodeContext("credentials plan", "credentials patch"),
     "compile_patch_ir": NodeContext(
-        "check credentials intent patch pattern plan request review target write", "check credentials patch plan"
+        "check credentials intent patch pattern plan request review target tests write",
+        "check credentials patch plan",
     ),
     "compile_flow_data": NodeContext(
         "catalogue check credentials intent patch pattern plan write", "catalogue check patch", files=True

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from flowise_dev_agent.agent.budget import budget_of
 from flowise_dev_agent.agent.context import AgentContext
 from flowise_dev_agent.agent.domain import DiscoverRequest, DomainDiscoveryResult, Domains
+from flowise_dev_agent.agent.failed_trials import failed_trials
 from flowise_dev_agent.agent.nodes.patch import flow_so_far
 from flowise_dev_agent.agent.state import (
     AgentState,
@@ -94,6 +95,7 @@ async def plan_request(
         review=Review(lookups),
         feedback=feedback,
         verdict=state.review.verdict,
+        failed=await failed_trials(state, context),
         pattern=pattern,
         templates=found.flows.templates,
         notes=notes,

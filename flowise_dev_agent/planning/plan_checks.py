@@ -11,6 +11,7 @@ from flowise_dev_agent.patch import GraphIR, NodeSchema
 from flowise_dev_agent.patch.model.agentflow import AGENTFLOW_CATEGORY, BRANCHES_FROM
 from flowise_dev_agent.patch.model.nested import CREDENTIAL_KEY, parse_path, value_at
 from flowise_dev_agent.patch.model.suggest import ALIKE, closest
+from flowise_dev_agent.planning.equal_values import held
 from flowise_dev_agent.planning.plan_findings import lost_texts
 from flowise_dev_agent.planning.requests import PatchRequest, PlanRequest
 from flowise_dev_agent.sanitize import shortened
@@ -20,6 +21,8 @@ from flowise_dev_agent.schemas.plan import AmendAnswer, FlowKind, Part, PartAcco
 def checked_plan(plan: Plan, request: PlanRequest) -> Plan:
     """Plan corrected by known facts: operation, spelling of node names, credential types."""
     update: dict[str, Any] = {}
+    if _only_answers(plan, request):
+        return plan.model_copy(update={"operation": "question", "credential_requirements": []})
     if plan.declined or request.intent.operation == "question":
         if not plan.declined and not plan.answer:
             raise UnusableOutputError(["This is a question about a flow: put what you found into `answer`."])
@@ -74,6 +77,12 @@ def checked_plan(plan: Plan, request: PlanRequest) -> Plan:
     return plan.model_copy(update=update)
 
 
+def _only_answers(plan: Plan, request: PlanRequest) -> bool:
+    """True for the answer to a question about a flow that was taken for a change, before anything was planned."""
+    changes = plan.nodes or plan.removals or plan.values or plan.declined
+    return bool(plan.answer) and not changes and bool(request.flow.existing) and request.previous is None
+
+
 def accounted(plan: Plan, accounts: Sequence[PartAccount], request: PlanRequest) -> tuple[list[Part], list[str]]:
     """Account for each part of the requirement: (parts with their state, problems for the model)."""
     if plan.declined or plan.answer is not None:
@@ -117,6 +126,9 @@ def is_done_by_values(request: PatchRequest) -> bool:
     if request.seed or request.findings or plan.removals or plan.connections or plan.disconnections:
         return False
     changed = {value.node_id for value in plan.values}
+    if request.repairs_values:
+        # The plan of a repair lists the nodes that were written with it before.
+        changed |= {node.node_id for node in plan.nodes if node.existing}
     if not changed or not all(node.existing and node.node_id in changed for node in plan.nodes):
         return False
     if any(node.label and (old := base.node(node.node_id)) and old.label != node.label for node in plan.nodes):
@@ -124,9 +136,8 @@ def is_done_by_values(request: PatchRequest) -> bool:
     shown = changed.union(plan.kept)
     if not all(shown.issuperset(part.nodes) for part in plan.parts if part.state == "covered" and not part.values):
         return False
-    return all(_is_plain(value, request) for value in plan.values) and any(
-        not _stands(value, base) for value in plan.values
-    )
+    new = [value for value in plan.values if not _stands(value, base)]
+    return bool(new) and all(_is_plain(value, request) for value in new)
 
 
 def _is_plain(value: PlannedValue, request: PatchRequest) -> bool:
@@ -152,7 +163,7 @@ def _stands(value: PlannedValue, base: GraphIR) -> bool:
     """True if the flow already has the value."""
     node, steps = base.node(value.node_id), parse_path(value.param)
     old = value_at(node.inputs, steps) if node and steps else None
-    return str(value.value) in str(old) if value.mode == "append" else str(value.value) == str(old)
+    return str(value.value) in str(old) if value.mode == "append" else held(old, value.value)
 
 
 def checked_amendment(answer: AmendAnswer, request: PatchRequest) -> AmendAnswer:

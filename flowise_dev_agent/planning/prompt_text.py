@@ -7,11 +7,18 @@ from typing import Final
 from flowise_dev_agent.models.messages import as_data
 from flowise_dev_agent.patch import AddNode, Finding, NodeSchema, PatchOp, ReplaceNode, SetParam, UnsetParam
 from flowise_dev_agent.patch.model.nested import Steps, parse_path
-from flowise_dev_agent.planning.requests import ClassifyRequest, JudgeRequest, PatchRequest, Pattern, PlanRequest
+from flowise_dev_agent.planning.requests import (
+    ClassifyRequest,
+    FailedTrial,
+    JudgeRequest,
+    PatchRequest,
+    Pattern,
+    PlanRequest,
+)
 from flowise_dev_agent.sanitize import shortened
 from flowise_dev_agent.schemas.base import JsonObject
 from flowise_dev_agent.schemas.plan import Plan, ProposedPlan
-from flowise_dev_agent.schemas.verdict import Verdict
+from flowise_dev_agent.schemas.verdict import Trace, TracedTurn, Trial, Verdict
 
 #: The beginning of one of our tags, opening or closing.
 _READY: Final = (
@@ -24,6 +31,9 @@ _NOTES: Final = (
 )
 #: Characters of the beginning of an attached file.
 _BEGINNING: Final = 400
+#: Limits of a trial in a prompt: characters of an answer and of a step, steps and tools, sources.
+_ANSWER_SHOWN: Final = 6_000
+_STEP_SHOWN, _STEPS_SHOWN, _SOURCES_SHOWN = 400, 20, 5
 #: Fields of a plan that the op writer needs.
 _FOR_OPS: Final = frozenset(
     {
@@ -173,6 +183,39 @@ def similar_flows(request: PlanRequest) -> str | None:
 
 def verdict_text(verdict: Verdict) -> str:
     return f"{verdict.category}: {verdict.reason} {verdict.fix}".strip()
+
+
+def trial_text(number: int, trial: Trial, trace: Trace, remarks: Sequence[str] = ()) -> str:
+    """A trial with what was said, what ran inside, and remarks on it."""
+    turns = trace.turns or [TracedTurn(said=trial.question, answer=trial.answer)]
+    steps = [
+        f"{step.node_id} ({step.label}): {shortened(json.dumps(step.output, ensure_ascii=False), _STEP_SHOWN)}"
+        for step in trace.steps[:_STEPS_SHOWN]
+    ]
+    tools = [
+        f"{tool.tool} {shortened(json.dumps([tool.input, tool.output], ensure_ascii=False), _STEP_SHOWN)}"
+        for tool in trace.used_tools[:_STEPS_SHOWN]
+    ]
+    sources = [shortened(source.text, _STEP_SHOWN) for source in trace.sources[:_SOURCES_SHOWN]]
+    said = [
+        f"<question>{as_data(turn.said)}</question>\n<answer>{as_data(shortened(turn.answer, _ANSWER_SHOWN))}</answer>"
+        for turn in turns
+    ]
+    body = joined(
+        *said,
+        tag("steps", "\n".join(steps) or None),
+        tag("tools", "\n".join(tools) or None),
+        tag("sources", "\n".join(sources) or None),
+        tag("remarks", "\n".join(filter(None, remarks)) or None),
+    )
+    person = f' person="{trial.human}"' if trial.human else ""
+    return f'<trial number="{number}" test="{trial.test or ""}"{person}>\n{body}\n</trial>'
+
+
+def failed_trials(failed: Sequence[FailedTrial]) -> str | None:
+    """Failed trials of the last test, for the repair: what was said, what ran, and what was found wrong."""
+    texts = [trial_text(number, one.trial, one.trace, [one.trial.error]) for number, one in enumerate(failed, start=1)]
+    return "\n".join(["<trials>", *texts, "</trials>"]) if texts else None
 
 
 def unique(schemas: Iterable[NodeSchema | None]) -> list[NodeSchema]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from pydantic import JsonValue
 
-from flowise_dev_agent.models.messages import Prompt, as_data
+from flowise_dev_agent.models.messages import Prompt
 from flowise_dev_agent.patch import OP_TYPES, AddNode, BindCredential, NodeSchema, example_op
 from flowise_dev_agent.patch.model.nested import nested_components, parse_path
 from flowise_dev_agent.planning.cards import connection_card, fields_line, schema_card
@@ -20,6 +20,7 @@ from flowise_dev_agent.planning.likely import named_types
 from flowise_dev_agent.planning.prompt_text import (
     approved_plan,
     attachments_text,
+    failed_trials,
     findings_text,
     joined,
     notes_text,
@@ -30,6 +31,7 @@ from flowise_dev_agent.planning.prompt_text import (
     similar_flows,
     tag,
     texts_text,
+    trial_text,
     unique,
     verdict_text,
     wish,
@@ -38,7 +40,7 @@ from flowise_dev_agent.planning.requests import ClassifyRequest, JudgeRequest, P
 from flowise_dev_agent.planning.skills import PACKAGED, Skills
 from flowise_dev_agent.sanitize import shortened
 from flowise_dev_agent.schemas.plan import FlowKind, Plan, PlannedNode
-from flowise_dev_agent.schemas.verdict import Trace, TracedTurn
+from flowise_dev_agent.schemas.verdict import Trace
 from flowise_dev_agent.testing.playbook import advice
 
 _ROLE = """You are the reasoning part of a service that builds and edits chatflows on a Flowise server.
@@ -52,12 +54,9 @@ Rules:
   before: what is not taken back still holds, and where they differ the newest words count.
 - Write what the person will read in the person's language; names of nodes, params and ops stay as they are.
 - Never write keys, passwords or credential ids."""
-_ANSWER_SHOWN = 6_000
 _FLOW_SHOWN = 6_000
 #: Texts of the person; the first is empty after a decision.
 _QUESTION = ("question", "startAgentflow_0.output.question")
-#: Limits of a trace in the judge's prompt: characters of a step, steps and tools, sources.
-_STEP_SHOWN, _STEPS_SHOWN, _SOURCES_SHOWN = 400, 20, 5
 _STAND_IN = (
     "The models inside the flow are a stand-in that makes answers up. What the answers say shows nothing about "
     "content, and nothing about which tools and branches a real model takes: such criteria are not_shown, never "
@@ -111,6 +110,7 @@ def plan_prompt(request: PlanRequest, skills: Skills = PACKAGED, *, whole_catalo
             tag("intent", f"operation: {request.intent.operation}, language: {request.intent.language}"),
             tag("previous_plan", request.previous and previous_plan(request.previous, request.flow.existing)),
             tag("verdict_of_the_last_test", request.verdict and verdict_text(request.verdict)),
+            failed_trials(request.failed),
             tag("playbook", request.verdict and advice(request.verdict)),
             tag("requested_changes", request.feedback),
         ),
@@ -151,6 +151,7 @@ def patch_prompt(request: PatchRequest, skills: Skills = PACKAGED) -> Prompt:
             *wish(request),
             tag("limit", f"at most {request.max_ops} ops"),
             tag("verdict_of_the_last_test", request.verdict and verdict_text(request.verdict)),
+            failed_trials(request.failed),
             tag("requested_changes", request.feedback),
             tag("your_last_ops", last),
             tag("findings_on_them", findings_text(request.findings, request.plan)),
@@ -210,30 +211,8 @@ def _trial(number: int, request: JudgeRequest) -> str:
     trial = request.trials[number - 1]
     trace = request.traces[number - 1] if number <= len(request.traces) else Trace()
     remarks = request.remarks[number - 1] if number <= len(request.remarks) else ()
-    turns = trace.turns or [TracedTurn(said=trial.question, answer=trial.answer)]
-    steps = [
-        f"{step.node_id} ({step.label}): {shortened(json.dumps(step.output, ensure_ascii=False), _STEP_SHOWN)}"
-        for step in trace.steps[:_STEPS_SHOWN]
-    ]
-    tools = [
-        f"{tool.tool} {shortened(json.dumps([tool.input, tool.output], ensure_ascii=False), _STEP_SHOWN)}"
-        for tool in trace.used_tools[:_STEPS_SHOWN]
-    ]
-    sources = [shortened(source.text, _STEP_SHOWN) for source in trace.sources[:_SOURCES_SHOWN]]
-    not_held = f"not held: {trial.error}" if not trial.passed and trial.category is None else None
-    said = [
-        f"<question>{as_data(turn.said)}</question>\n<answer>{as_data(shortened(turn.answer, _ANSWER_SHOWN))}</answer>"
-        for turn in turns
-    ]
-    body = joined(
-        *said,
-        tag("steps", "\n".join(steps) or None),
-        tag("tools", "\n".join(tools) or None),
-        tag("sources", "\n".join(sources) or None),
-        tag("remarks", "\n".join(filter(None, [not_held, *remarks])) or None),
-    )
-    person = f' person="{trial.human}"' if trial.human else ""
-    return f'<trial number="{number}" test="{trial.test or ""}"{person}>\n{body}\n</trial>'
+    not_held = f"not held: {trial.error}" if not trial.passed and trial.category is None else ""
+    return trial_text(number, trial, trace, [not_held, *remarks])
 
 
 #: Asks for the rest of an answer that the output limit cut.

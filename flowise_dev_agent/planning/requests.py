@@ -134,6 +134,14 @@ class ReviewedPlan:
     problems: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True)
+class FailedTrial:
+    """Trial that failed in the last test, with what happened inside. `trial.error` says what was found wrong."""
+
+    trial: Trial
+    trace: Trace
+
+
 @dataclass(frozen=True, kw_only=True)
 class PlanRequest(_Request):
     """Request for a plan. `candidates`: the retrieved node types; `feedback`: changes asked for by the person or the
@@ -160,6 +168,8 @@ class PlanRequest(_Request):
     previous: Plan | None = None
     feedback: str | None = None
     verdict: Verdict | None = None
+    #: Failures that `verdict` is about.
+    failed: tuple[FailedTrial, ...] = ()
     #: The document stores of the instance, for names in the requirement where no model reads it.
     stores: tuple[DocumentStoreView, ...] = ()
     #: Only for a new flow.
@@ -218,6 +228,8 @@ class PatchRequest(_Request):
     flow: GraphView = field(default_factory=GraphView)
     feedback: str | None = None
     verdict: Verdict | None = None
+    #: Failures that `verdict` is about.
+    failed: tuple[FailedTrial, ...] = ()
     findings: tuple[Finding, ...] = ()
     previous_ops: tuple[PatchOp, ...] = ()
     max_ops: int = 60
@@ -225,6 +237,11 @@ class PatchRequest(_Request):
     like_flows: tuple[str, ...] = ()
     #: The ops that made what `flow` holds, when that comes from a pattern and not from a person's flow.
     seed: tuple[PatchOp, ...] = ()
+
+    @property
+    def repairs_values(self) -> bool:
+        """True in a repair of a prompt or parameter: connections and nodes are not what the test found wrong."""
+        return self.verdict is not None and self.verdict.category == "LOGIC"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -314,8 +314,10 @@ def judged(
     verdict = verdict.model_copy(update={"failed_trials": _failed_trials(verdict, len(results))})
     failed = set(verdict.failed_trials)
     held = _held_settings(plan, graph)
+    unjudged = text("verdict.not_judged_after_failure") if any(trial.category for trial in results) else NOT_JUDGED
     criteria = [
-        _criterion(item, _trials_of(item, shown), votes.get(item.id), failed, held, by_model) for item in plan.criteria
+        _criterion(item, _trials_of(item, shown), votes.get(item.id), failed, held, None if by_model else unjudged)
+        for item in plan.criteria
     ]
     criteria += _unreached(graph, traces, first=len(criteria) + 1)
     parts = [_part(part, criteria, plan, graph) for part in plan.parts]
@@ -388,7 +390,7 @@ def _criterion(
     vote: CriterionVerdict | None,
     failed: set[int],
     settings: Mapping[str, str],
-    by_model: bool,
+    unjudged: str | None,
 ) -> CriterionVerdict:
     def given(
         state: Literal["shown", "not_shown", "failed", "not_tested"],
@@ -435,7 +437,7 @@ def _criterion(
         if vote.state == "shown" and failed.intersection(item.number for item in held):
             return given("not_shown", text("verdict.test_failed"), kept, "model")
         return given("shown" if vote.state == "shown" else "not_shown", vote.worded("reason"), kept, vote.judged_by)
-    if by_model:
+    if unjudged is None:
         return given("not_shown", text("verdict.not_voted"), judge="model")
     unmet = [one.text for item in held for one in unmet_by(item.trial, item.trace, item.expect, item.flow)]
     if unmet:
@@ -443,7 +445,7 @@ def _criterion(
     evidence = [proof for item in held if (proof := _proof(item, criterion.text))]
     if len(evidence) == len(held):
         return given("shown", "", evidence)
-    return given("not_shown", NOT_JUDGED)
+    return given("not_shown", unjudged)
 
 
 def is_quoted(evidence: Evidence, trials: Iterable[Shown]) -> bool:

@@ -19,6 +19,7 @@ from flowise_dev_agent.agent.credentials import (
 from flowise_dev_agent.agent.domain import Domains
 from flowise_dev_agent.agent.drift import check_drift
 from flowise_dev_agent.agent.emit import Emitter
+from flowise_dev_agent.agent.failed_trials import failed_trials
 from flowise_dev_agent.agent.state import (
     AgentState,
     CheckState,
@@ -109,6 +110,7 @@ async def compile_patch_ir(
         flow=GraphView(graph, (*scope.nodes, *plan.removals)),
         feedback=state.plan.feedback,
         verdict=state.review.verdict,
+        failed=await failed_trials(state, context),
         findings=tuple(findings),
         previous_ops=tuple(state.patch.ops),
         max_ops=scope.max_ops,

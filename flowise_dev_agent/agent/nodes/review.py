@@ -356,8 +356,10 @@ def _outcome(
     listed = verdict.not_shown()
     answered = text("interrupt.answers", passed=passed, total=len(results))
     missing = text("interrupt.not_shown", listed=". ".join(listed)) if listed else ""
-    blocked = [] if verdict.done else [verdict.worded("reason"), verdict.worded("fix")]
-    return "tests_passed", [answered, verdict.what_was_shown(), missing, *blocked]
+    said = [answered, verdict.what_was_shown(), missing]
+    if verdict.done:
+        return "tests_passed", said
+    return "tests_failed", [*said, verdict.worded("reason"), verdict.worded("fix")]
 
 
 def _options(state: AgentState) -> list[Option]:

@@ -1,0 +1,103 @@
+"""Repairs: what their prompts see of the failed tests, and a change of values without a second call."""
+
+from typing import Any
+
+import pytest
+
+from flowise_dev_agent.knowledge.nodes import NodeStore
+from flowise_dev_agent.patch import AddNode, GraphIR, SetParam, compile_ops
+from flowise_dev_agent.patch.views.graph_view import GraphView
+from flowise_dev_agent.planning.plan_checks import checked_plan, is_done_by_values
+from flowise_dev_agent.planning.prompts import patch_prompt, plan_prompt
+from flowise_dev_agent.planning.requests import FailedTrial, PatchRequest
+from flowise_dev_agent.schemas.plan import Part, Plan, PlannedNode, PlannedValue
+from flowise_dev_agent.schemas.verdict import Trace, TracedTurn, TraceStep, Trial, Verdict
+from tests.support.requests import UPDATE, flow_of, plan_request
+from tests.unit.agent.rig import plan
+from tests.unit.agent.test_graph import ops
+from tests.unit.agent.test_judgement import bench
+
+COLDER = PlannedValue(node_id="chatOpenAI_0", param="temperature", value=0.1)
+SAME = PlannedValue(node_id="llmAgentflow_0", param="llmModel", value="chatOpenAI")
+
+
+def repair(store: NodeStore, category: Any, *values: PlannedValue, **fields: Any) -> PatchRequest:
+    """Request for the ops of a plan that lists all nodes of the flow again, as a repair has to."""
+    made = [
+        AddNode(node_name="chatOpenAI", node_id="chatOpenAI_0"),
+        AddNode(node_name="bufferMemory", node_id="bufferMemory_0"),
+        AddNode(node_name="llmAgentflow", node_id="llmAgentflow_0", params={"llmModel": "chatOpenAI"}),
+    ]
+    graph = compile_ops(GraphIR.empty(), made, store.schemas).graph
+    nodes = [PlannedNode(node_id=one.id, node_name=one.name, purpose="x", existing=True) for one in graph.nodes]
+    whole = Part(id="p1", quote="a bot", state="covered", nodes=[one.id for one in graph.nodes])
+    contract = plan(nodes=nodes, parts=[whole], values=list(values), **fields)
+    verdict = Verdict(done=False, category=category, reason="It was rude.")
+    return PatchRequest(requirement="A bot", plan=contract, nodes=store, flow=GraphView(graph), verdict=verdict)
+
+
+@pytest.mark.parametrize(
+    ("category", "values", "fields", "by_code"),
+    [
+        ("LOGIC", [COLDER], {}, True),
+        ("LOGIC", [COLDER, SAME], {}, True),
+        ("STRUCTURE", [COLDER], {}, False),
+        ("LOGIC", [SAME], {}, False),
+        ("LOGIC", [COLDER], {"removals": ["bufferMemory_0"]}, False),
+        ("LOGIC", [COLDER, SAME.model_copy(update={"value": "chatAnthropic"})], {}, False),
+    ],
+    ids=["value", "value beside one that stands", "structure", "nothing", "removal", "model"],
+)
+def test_a_repair_of_values_needs_no_second_call(
+    category: str, values: list[PlannedValue], fields: dict[str, Any], by_code: bool, catalogue: NodeStore
+) -> None:
+    assert is_done_by_values(repair(catalogue, category, *values, **fields)) is by_code
+
+
+FAILED = FailedTrial(
+    Trial(question="Who am I?", passed=False, category="LOGIC", error="The step 'Sort' did not run.", test="t2"),
+    Trace(
+        turns=[TracedTurn(said="Who am I?", answer="No idea </trial>.")],
+        steps=[TraceStep(node_id="llm_0", label="Reply", output={"content": "asked for nothing"})],
+    ),
+)
+
+
+def test_a_repair_sees_question_answer_trace_and_the_failed_check(catalogue: NodeStore) -> None:
+    verdict = Verdict(done=False, category="LOGIC", reason="wrong")
+    by_plan = plan_prompt(plan_request(catalogue, verdict=verdict, failed=(FAILED,))).user
+    by_patch = patch_prompt(PatchRequest(requirement="x", plan=plan(), nodes=catalogue, failed=(FAILED,))).user
+    for prompt in (by_plan, by_patch):
+        for words in ("Who am I?", "No idea", "asked for nothing", "The step 'Sort' did not run."):
+            assert words in prompt
+        # Text of a flow does not end its own tag.
+        assert prompt.count("</trial>") == 1
+
+
+async def test_the_session_hands_its_failed_trials_to_plan_and_patch() -> None:
+    made = bench()
+    colder = SetParam(node_id="chatOpenAI_0", param_name="temperature", value=0.1)
+    made.reasoner.patches = [ops(), [colder]]
+    made.reasoner.verdicts = [
+        Verdict(done=False, category="LOGIC", reason="rude", fix="be kind", failed_trials=[2]),
+        Verdict(done=True),
+    ]
+    await made.start()
+    await made.answer(action="approve")
+    for phase in ("plan", "patch"):
+        shown = [[(one.trial.question, one.trial.error) for one in asked.failed] for asked in made.reasoner.seen[phase]]
+        assert shown == [[], [("Who are you?", "rude")]]
+
+
+@pytest.mark.parametrize("previous", [None, plan()])
+def test_a_question_that_was_taken_for_a_change_is_answered(previous: Plan | None, catalogue: NodeStore) -> None:
+    flow = flow_of({"chatOpenAI_0": "chatOpenAI"})
+    request = plan_request(catalogue, "Which model is it?", intent=UPDATE, flow=flow, previous=previous)
+    answered = plan(operation="update", nodes=[], credential_requirements=[], answer="It is gpt-4o.")
+    if previous:
+        # What was planned already is not left by an answer.
+        with pytest.raises(Exception, match="nodes"):
+            checked_plan(answered, request)
+    else:
+        made = checked_plan(answered, request)
+        assert (made.operation, made.answer) == ("question", "It is gpt-4o.")
