@@ -14,8 +14,6 @@ from flowise_dev_agent.patch.validate.context import FlowContext, rule
 CUSTOM_TOOL = "customTool"
 #: Required by the schema, but only the server knows whether the chosen tool takes arguments.
 TOOL_ARGUMENTS = ("toolAgentflow", "toolInputArgs")
-#: Required by the schema, but if empty the model gives the address.
-_GIVEN_BY_MODEL = frozenset({"requestsGetUrl", "requestsPostUrl", "requestsPutUrl", "requestsDeleteUrl"})
 #: Text fields that the server parses as JSON.
 JSON_TEXTS: Mapping[str, tuple[str, ...]] = {
     "fewShotPromptTemplate": ("examples",),
@@ -54,7 +52,7 @@ def required_params(flow: FlowContext) -> Iterator[Finding]:
 def is_missing(inputs: Values, param: InputEntry) -> bool:
     """True if a required field has no value."""
     # An unset switch is off.
-    if param.get("optional") or param["type"] in ("boolean", "tabs") or param["name"] in _GIVEN_BY_MODEL:
+    if param.get("optional") or param["type"] in ("boolean", "tabs"):
         return False
     default, name = param.get("default"), param["name"]
     if name not in inputs and js_truthy(default):

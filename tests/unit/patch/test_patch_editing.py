@@ -67,7 +67,7 @@ def test_removing_a_node_takes_its_edges_and_exactly_its_references(schemas: Sch
     more: list[PatchOp] = []
     for node_id in ("requestsGet_1", "requestsGet_10"):
         more += [
-            AddNode(node_name="requestsGet", node_id=node_id),
+            AddNode(node_name="requestsGet", node_id=node_id, params={"requestsGetUrl": "https://example.com"}),
             Connect(source_node_id=node_id, target_node_id="toolAgent_0", target_anchor="tools"),
         ]
     base = _build(schemas, [*tool_agent(NOWHERE), *more])
