@@ -3,14 +3,14 @@
 from typing import Any
 
 from flowise_dev_agent.patch.compile.agentflow import connect_agentflow_nodes
-from flowise_dev_agent.patch.compile.batch import Batch, connect_example, next_id
+from flowise_dev_agent.patch.compile.batch import Batch, next_id
 from flowise_dev_agent.patch.compile.edges import chatflow_edge
 from flowise_dev_agent.patch.compile.node_ops import select_output
 from flowise_dev_agent.patch.model.definitions import PARAM_TYPES, type_set
 from flowise_dev_agent.patch.model.flow_data import InputEntry
 from flowise_dev_agent.patch.model.json_text import dump_json
 from flowise_dev_agent.patch.model.node import FlowNode
-from flowise_dev_agent.patch.model.ops import Connect
+from flowise_dev_agent.patch.model.ops import Connect, corrected_op
 from flowise_dev_agent.patch.model.outputs import Output
 from flowise_dev_agent.patch.model.references import reference, referenced, sole_reference
 from flowise_dev_agent.patch.model.suggest import closest, resolve_case
@@ -43,22 +43,19 @@ def connect(batch: Batch, op: Connect) -> None:
 
 
 def _target_input(batch: Batch, op: Connect, source: FlowNode, target: FlowNode) -> InputEntry | None:
+    """The input that the op names, else the only free one that fits the source."""
     by_name = target.connectable
-    if op.target_anchor:
-        name = op.target_anchor if op.target_anchor in by_name else resolve_case(op.target_anchor, by_name)
-        if name is not None:
-            first, *others = by_name[name]
-            if not others:
-                return first
-            return next((entry for entry in (first, *others) if is_visible(entry, target.inputs)), first)
-        names = list(by_name)
-    else:
-        given = {kind for output in source.outputs for kind in output.types}
-        fitting = [entry for entry in target.anchors if given & type_set(str(entry.get("type") or ""))]
-        free = [entry for entry in fitting if entry.get("list") or is_empty(target.inputs.get(entry["name"]))]
-        if len(free) == 1:
-            return free[0]
-        names = [str(entry["name"]) for entry in fitting] or list(by_name)
+    if name := op.target_anchor if op.target_anchor in by_name else resolve_case(op.target_anchor, by_name):
+        first, *others = by_name[name]
+        if not others:
+            return first
+        return next((entry for entry in (first, *others) if is_visible(entry, target.inputs)), first)
+    given = {kind for output in source.outputs for kind in output.types}
+    fitting = [entry for entry in target.anchors if given & type_set(str(entry.get("type") or ""))]
+    free = [entry for entry in fitting if entry.get("list") or is_empty(target.inputs.get(entry["name"]))]
+    if len(free) == 1:
+        return free[0]
+    names = [str(entry["name"]) for entry in free or fitting] or list(by_name)
     near = closest(op.target_anchor, names) or tuple(names[:3])
     batch.fail(
         "UNKNOWN_ANCHOR",
@@ -68,45 +65,42 @@ def _target_input(batch: Batch, op: Connect, source: FlowNode, target: FlowNode)
         where=target.id,
         name=op.target_anchor or "target_anchor",
         allowed=near,
-        hint=f"For example {connect_example(op.source_node_id, target.id, near[0])}"
-        if near
-        else "It takes no connections.",
+        hint=f"For example {corrected_op(op, 'target_anchor', near[0])}" if near else "It takes no connections.",
     )
     return None
 
 
 def _source_output(batch: Batch, op: Connect, source: FlowNode, definition: InputEntry) -> Output | None:
+    """The output that the op names, else the one that fits the input."""
     wanted = type_set(str(definition.get("type") or ""))
     fitting = [output for output in source.outputs if not wanted.isdisjoint(output.types)]
+    if len(fitting) == 1:
+        return fitting[0]  # whatever the op calls it
     if op.source_anchor is not None:
         chosen = _named_output(batch, op, source)
         if chosen is None or chosen in fitting:
             return chosen
     elif fitting:
-        selected = source.selected_output if len(fitting) > 1 else ""
-        return next((output for output in fitting if output.name == selected), fitting[0])
+        return next((output for output in fitting if output.name == source.selected_output), fitting[0])
     gives = ", ".join(f"{output.name} ({' | '.join(output.types)})" for output in source.outputs) or "nothing"
+    right = [output.name for output in fitting]
     batch.fail(
         "TYPE_MISMATCH",
         f"{source.name} cannot go into `{definition['name']}` of {op.target_node_id}: it gives {gives}, "
         f"{' or '.join(sorted(wanted))} is needed.",
         where=op.target_node_id,
         name=str(definition["name"]),
-        allowed=[output.name for output in fitting],
-        hint=f"Take its output {fitting[0].name!r}." if fitting else "Connect a node that gives this type.",
+        allowed=right,
+        hint=f"Take its output {right[0]!r}. For example {corrected_op(op, 'source_anchor', right[0])}"
+        if right
+        else "Connect a node that gives this type.",
     )
     return None
 
 
 def _named_output(batch: Batch, op: Connect, source: FlowNode) -> Output | None:
     names = [output.name for output in source.outputs]
-    name = resolve_case(op.source_anchor or "", names)
-    if name is None and len(source.outputs) == 1:
-        only = source.outputs[0]
-        # With a single output any word for it is unambiguous.
-        if resolve_case(op.source_anchor or "", [only.label, "output", *only.types]):
-            name = only.name
-    if name is not None:
+    if name := resolve_case(op.source_anchor or "", names):
         return next(output for output in source.outputs if output.name == name)
     near = closest(op.source_anchor or "", names) or tuple(names[:3])
     batch.fail(

@@ -5,6 +5,7 @@ from flowise_dev_agent.patch.compile.edges import remove_edge, remove_reference
 from flowise_dev_agent.patch.model import agentflow as v2
 from flowise_dev_agent.patch.model.flow_data import Position
 from flowise_dev_agent.patch.model.graph import FlowEdge
+from flowise_dev_agent.patch.model.json_text import dump_json
 from flowise_dev_agent.patch.model.node import FlowNode
 from flowise_dev_agent.patch.model.ops import Disconnect, RemoveNode, SetParent, SetPosition
 from flowise_dev_agent.patch.model.suggest import closest, resolve_case
@@ -51,15 +52,17 @@ def disconnect(batch: Batch, op: Disconnect) -> None:
         remove_edge(batch, edge)
     if chosen:
         return
-    present = between or batch.edges.into(target.id)
-    connections = tuple(f"{edge.source} -> {edge.target}.{edge.input_name}".rstrip(".") for edge in present[:3])
+    present = (between or batch.edges.into(target.id))[:3]
+    ends = [{"source_node_id": edge.source, "target_node_id": edge.target} for edge in present]
     batch.fail(
         "NOT_CONNECTED",
         f"{source.id} is not connected to {target.id} like this.",
         where=target.id,
         name=op.target_anchor or "source_node_id",
-        allowed=connections,
-        hint=f"There is {', '.join(connections)}." if connections else "Nothing is connected to it; leave this op out.",
+        allowed=[f"{edge.source} -> {edge.target}.{edge.input_name}".rstrip(".") for edge in present],
+        hint=f"For example {dump_json({'op_type': op.op_type, **ends[0]})}"
+        if ends
+        else "Nothing is connected to it; leave this op out.",
     )
 
 

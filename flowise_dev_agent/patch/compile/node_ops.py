@@ -136,16 +136,13 @@ def _set_value(batch: Batch, node_id: str, param_name: str, value: Any) -> None:
         if problem is None:
             break
     if problem:
-        example = dump_json(
-            {"op_type": "SetParam", "node_id": node_id, "param_name": param_name, "value": problem.example}
-        )
         batch.fail(
             problem.code,
             f"`{param_name}` of {node_id}: {problem.message}",
             where=node_id,
             name=param_name,
             allowed=problem.allowed,
-            hint=f"For example {example}",
+            hint=f"For example {_setting(batch.op, node_id, param_name, problem.example)}",
         )
         return
     first, *inner = steps
@@ -153,6 +150,13 @@ def _set_value(batch: Batch, node_id: str, param_name: str, value: Any) -> None:
         batch.edit(node_id).set_inputs(with_value(node.inputs, steps, stored))
     else:
         batch.set_input(node_id, str(first), stored)
+
+
+def _setting(op: PatchOp | None, node_id: str, name: str, value: Any) -> str:
+    """An op that sets a field, as JSON text: an AddNode with the field, if `op` is one."""
+    if isinstance(op, AddNode):
+        return dump_json({"op_type": "AddNode", "node_name": op.node_name, "node_id": node_id, "params": {name: value}})
+    return dump_json({"op_type": "SetParam", "node_id": node_id, "param_name": name, "value": value})
 
 
 def _definitions(batch: Batch, node: FlowNode, param_name: str) -> tuple[Steps, Sequence[InputEntry]] | None:
@@ -217,14 +221,14 @@ def _no_component(batch: Batch, node: FlowNode, path: str, owner: str, component
     else:
         message, near = f"`{owner}` of {node.id} is not chosen yet.", ()
         hint = f"Set `{owner}` to a node type before its settings."
-    example = {"op_type": "SetParam", "node_id": node.id, "param_name": owner, "value": near[0] if near else "<type>"}
+    example = _setting(batch.op, node.id, owner, near[0] if near else "<type>")
     batch.fail(
         "UNKNOWN_NODE_NAME",
         message,
         where=node.id,
         name=path,
         allowed=near,
-        hint=f"{hint} For example {dump_json(example)}",
+        hint=f"{hint} For example {example}",
     )
 
 
@@ -232,13 +236,13 @@ def _no_such_row(batch: Batch, node: FlowNode, path: str, why: str) -> None:
     name = path.partition("[")[0]
     definition = next(iter(node.params_by_name.get(name, ())), None)
     rows = [row_example(definition)] if definition else [{"<field>": "<value>"}]
-    example = {"op_type": "SetParam", "node_id": node.id, "param_name": name, "value": rows}
+    example = _setting(batch.op, node.id, name, rows)
     batch.fail(
         "UNKNOWN_PARAM",
         why,
         where=node.id,
         name=path,
-        hint=f"Name a field of a row that is there or of the next one, or set all rows at once: {dump_json(example)}",
+        hint=f"Name a field of a row that is there or of the next one, or set all rows at once: {example}",
     )
 
 

@@ -369,3 +369,21 @@ def test_text_that_is_no_valid_unicode_still_gives_writable_bytes(schemas: Schem
     result = compile_ops(GraphIR.empty(), [_add("promptTemplate", "p", template="broken \ud800 half")], schemas)
 
     assert json.loads(result.flow_data.encode())["nodes"][0]["data"]["inputs"]["template"] == "broken \ud800 half"
+
+
+@pytest.mark.parametrize(
+    ("output", "anchor"), [("text", "document"), ("nothing", "document"), ("document", "documents"), ("text", "loader")]
+)
+def test_an_anchor_with_one_possible_partner_is_completed(schemas: Schemas, output: str, anchor: str) -> None:
+    ops = [
+        AddNode(node_name="plainText", node_id="plainText_0"),
+        AddNode(node_name="memoryVectorStore", node_id="memoryVectorStore_0"),
+        Connect(
+            source_node_id="plainText_0",
+            source_anchor=output,
+            target_node_id="memoryVectorStore_0",
+            target_anchor=anchor,
+        ),
+    ]
+    (edge,) = compile_ops(GraphIR.empty(), ops, schemas).graph.edges
+    assert (edge.output_name, edge.input_name) == ("document", "document")

@@ -4,7 +4,8 @@ import json
 import random
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from itertools import product
 
 import pytest
 from hypothesis import given
@@ -15,9 +16,11 @@ from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import (
     KIND_OF_CATEGORY,
     AddNode,
+    BindCredential,
     CompileResult,
     Connect,
     Disconnect,
+    Finding,
     GraphIR,
     InputParam,
     NodeSchema,
@@ -25,18 +28,24 @@ from flowise_dev_agent.patch import (
     RemoveNode,
     ReplaceNode,
     SetLabel,
+    SetOutput,
     SetParam,
+    SetParent,
     SetPosition,
     UnsetParam,
     UpgradeNode,
     compile_ops,
     decompile,
     errors,
+    ops_from_json,
     validate_flow,
 )
 from flowise_dev_agent.patch.layout.columns import Box
 from flowise_dev_agent.patch.validate.params import JSON_TEXTS
+from tests.fixtures.golden_flows import NOWHERE, agentflow, llm_chain, rag, tool_agent
 from tests.unit.patch.boxes import overlap
+
+Flow = Callable[[Mapping[str, str]], list[PatchOp]]
 
 SCHEMAS = NodeStore.from_snapshot().schemas
 CHATFLOW_TYPES = sorted(
@@ -310,3 +319,64 @@ def test_the_same_ops_have_the_same_hash_in_every_process() -> None:
     }
 
     assert len(outputs) == 1
+
+
+# --- the op that a finding shows --------------------------------------------------------------------------------------
+
+
+def _misnamed(graph: GraphIR) -> Iterator[PatchOp]:
+    """Ops on the flow with names, types and values that a writer may get wrong."""
+    ids = [*(node.id for node in graph.nodes), "plainTxt_0"]
+    for one, other in product(ids, ids):
+        source, target = graph.node(one), graph.node(other)
+        outputs = [None, "nothing", *(output.name for output in (source.outputs if source else ()))]
+        inputs = ["", "nothing", *(target.connectable if target else ())]
+        for output, name in product(outputs, inputs):
+            ends = {"source_node_id": one, "source_anchor": output, "target_node_id": other, "target_anchor": name}
+            yield Connect.model_validate(ends)
+            yield Disconnect.model_validate(ends)
+    for id_ in ids:
+        node = graph.node(id_)
+        fields = [*(entry["name"] for entry in node.params), *node.connectable] if node else []
+        for field in [*fields, "credential", "temprature", "rows[3].x"]:
+            yield UnsetParam(node_id=id_, param_name=field)
+            for value in (1, True, "yes", "{", {"a": 1}, [1]):
+                yield SetParam(node_id=id_, param_name=field, value=value)
+        yield from (
+            UpgradeNode(node_id=id_),
+            SetOutput(node_id=id_, output="nothing"),
+            SetLabel(node_id=id_, label="x"),
+        )
+        yield from (ReplaceNode(node_id=id_, node_name=name) for name in ("ChatOpenAi", "chatOllama", "vectorStore"))
+        yield from (BindCredential(node_id=id_, credential_type=name) for name in (None, "openAIApi", "nothing"))
+        yield SetParent(node_id=id_, parent_id=ids[0])
+    for name, id_ in product(("ChatOpenAi", "chatOpenAI", "vectorStore"), ("new_0", "a-b", ids[0])):
+        yield AddNode(node_name=name, node_id=id_, params={"modelNam": "x", "temperature": "hot", "memory": "x"})
+
+
+def _shown_op(finding: Finding) -> PatchOp | None:
+    """The complete op in a finding; None if it has none, or leaves something to the writer (`<value>`)."""
+    start = finding.hint.find('{"op_type"')
+    shown = finding.hint[start : finding.hint.rfind("}") + 1]
+    return ops_from_json(f"[{shown}]")[0] if start >= 0 and "<" not in shown else None
+
+
+@pytest.mark.parametrize("flow", [rag, llm_chain, tool_agent, agentflow])
+def test_the_op_that_a_finding_shows_ends_that_finding_when_copied(flow: Flow) -> None:
+    base = compile_ops(GraphIR.empty(), flow(NOWHERE), SCHEMAS).graph
+    copied = 0
+    for op in _misnamed(base):
+        for finding in _found(base, [op]):
+            if shown := _shown_op(finding):
+                copied += 1
+                again = _found(base, [shown] if type(shown) is type(op) else [shown, op])
+                assert [one.key for one in again if one.key == finding.key] == [], (op, finding.text)
+    assert copied > 100
+
+
+def _found(base: GraphIR, ops: list[PatchOp]) -> list[Finding]:
+    try:
+        compile_ops(base, ops, SCHEMAS)
+    except PatchError as error:
+        return [Finding.model_validate(one) for one in error.details["findings"]]
+    return []
