@@ -96,7 +96,7 @@ def braces(flow: FlowContext) -> Iterator[Finding]:
                 )
 
 
-@rule("PROMPT_VALUE_MISSING", "PROMPT_WITHOUT_QUESTION", kinds=(CHATFLOW,))
+@rule("PROMPT_VALUE_MISSING", "PROMPT_VALUE_UNUSED", "PROMPT_WITHOUT_QUESTION", kinds=(CHATFLOW,))
 def placeholders(flow: FlowContext) -> Iterator[Finding]:
     """Placeholders are filled. An unfilled one stops the chain, at its first question or once there is a history."""
     for node in flow.nodes:
@@ -136,7 +136,16 @@ def _unfilled_prompts(flow: FlowContext, node: FlowNode) -> Iterator[Finding]:
             for _, template, text in _templates(flow, prompt)
             for one in read_template(text, json_is_text=template.json_is_text)[0]
         ]
-        if node.name == _CHAIN and not found and prompt.name in _TEMPLATES and not _broken(flow, prompt):
+        is_read = any(True for _ in _templates(flow, prompt)) and not _broken(flow, prompt)
+        if is_read and (unused := sorted(given - set(found))):
+            yield warning(
+                "PROMPT_VALUE_UNUSED",
+                f"`promptValues` gives {_braced(unused)}, which the template does not have: the value is lost.",
+                where=prompt.id,
+                field="promptValues",
+                hint=f"Write it into the template, or name one of its placeholders ({_braced(found) or 'none'}).",
+            )
+        if node.name == _CHAIN and not found and is_read:
             yield warning(
                 "PROMPT_WITHOUT_QUESTION",
                 f"The prompt has no placeholder, so the question never reaches the model of {node.id}.",
