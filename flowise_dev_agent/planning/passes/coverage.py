@@ -1,11 +1,11 @@
-"""Coverage of a requirement: the plan must contain its numbers, addresses, quoted texts and models.
+"""Coverage of a requirement: the plan must contain its addresses and quoted texts.
 
-Words differ between languages, and between requirement and prompt; these facts do not. A part without missing facts may
+Words and numbers are the model's to read; these facts are the same in every language. A part without missing facts may
 still not be covered: the person sees the plan, and the tests show the rest.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final, Literal, NamedTuple
 
@@ -38,35 +38,15 @@ _QUOTED: Final = re.compile(r"\"([^\"]{2,300})\"")
 _ADDRESS: Final = re.compile(
     r"\b[a-z][a-z0-9+.-]{1,19}://[^\s\"'<>]{1,2000}|[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,4}", re.IGNORECASE
 )
-#: A word of letters, digits and signs, as models are called: gpt-4o-mini, llama3.1.
-_MODEL: Final = re.compile(
-    r"\b[a-z]\w{0,30}[.:-]?\d[\w.:-]{0,40}\b|\b[a-z]\w{0,30}-[a-z]\w{0,30}[.:-]\d[\w.:-]{0,40}\b"
-)
-_NUMBER: Final = re.compile(r"\d+(?:[.,']\d+)*")
-#: Numbers that are no facts: list numbers, and times such as 24/7.
-_NO_NUMBER: Final = re.compile(r"^\s*\d{1,2}[.)]\s|\b24/7\b")
 _SHOWN: Final = 80
-#: 2 hours are 7200 seconds in a field, 20 % are 0.2, 5 pm is 17:00.
-_UNITS: Final = (1, 7, 24, 30, 60, 1_000, 3_600, 60_000, 86_400, 3_600_000, 0.01)
-_HALF_DAY: Final = 12
-#: Smaller whole numbers are often written in words.
-_LEAST: Final = 13
 #: Variables that people write in an address.
 _FILLED_IN: Final = re.compile(r"\{{1,2}[^{}]{0,60}\}{1,2}|<[^<>]{1,60}>|(?<=/):\w{1,60}")
 
 
-_Kind = Literal["address", "quotation", "model", "number"]
-_PATTERNS: Final[Sequence[tuple[_Kind, re.Pattern[str]]]] = (
-    ("address", _ADDRESS),
-    ("quotation", _QUOTED),
-    ("model", _MODEL),
-)
-
-
 class _Fact(NamedTuple):
-    """Fact in a requirement: a number, an address, a quoted text or a model."""
+    """Fact in a requirement: an address or a quoted text."""
 
-    kind: _Kind
+    kind: Literal["address", "quotation"]
     text: str
 
 
@@ -102,8 +82,8 @@ def with_uncovered_parts(plan: Plan, request: PlanRequest) -> tuple[Plan, list[s
         named = ", ".join(map(repr, missing.get(part.id, ())))
         if named:
             problems.append(
-                f"`parts`: {part.id} is covered, but {named} is in no value, prompt, label or criterion of the plan. "
-                "Put it there, or say what is not done."
+                f"`parts`: {part.id} is covered, but {named} is in no value, prompt, label, criterion or reason of the "
+                "plan. Put it there, or say what is not done."
             )
             reason = f"The plan does not contain {named}."
             part = part.model_copy(update={"state": "not_understood", "reason": reason})
@@ -114,25 +94,19 @@ def with_uncovered_parts(plan: Plan, request: PlanRequest) -> tuple[Plan, list[s
 def _not_held(plan: Plan, base: GraphIR) -> dict[str, list[str]]:
     """Map the id of each part marked as covered to its facts that neither plan nor flow contains.
 
-    One fact of each kind is enough: "from 30 to 14" names one that is replaced. A later part may replace a fact of the
-    same kind in an earlier part: then only the later part is checked.
+    One fact of each kind is enough: "from a@b.c to d@e.f" names one that is replaced. A later part may replace a fact
+    of the same kind in an earlier part: then only the later part is checked.
     """
-    plain = _plain(" ".join(_texts(plan, base)))
-    folded, numbers = _folded(plain), _numbers(plain)
-    numbers |= {len(plan.nodes), *(len(one.value) for one in plan.values if isinstance(one.value, list))}
+    held = _folded(" ".join(_texts(plan, base)))
     named = [(part, list(_facts(part.quote))) for part in plan.parts]
     missing: dict[str, list[str]] = {}
     for index, (part, facts) in enumerate(named):
         later = {fact.kind for other, more in named[index + 1 :] if other.source != part.source for fact in more}
-        there = {fact.kind for fact in facts if _is_there(fact, folded, numbers)}
+        there = {fact.kind for fact in facts if _is_held(fact, f"{held} {_folded(part.reason)}")}
         for fact in facts if part.state == "covered" else ():
             if fact.kind not in there | later:
                 missing.setdefault(part.id, []).append(shortened(fact.text, _SHOWN))
     return missing
-
-
-def _is_there(fact: _Fact, folded: str, numbers: set[float]) -> bool:
-    return _is_among(fact.text, numbers) if fact.kind == "number" else _is_held(fact, folded)
 
 
 def _is_held(fact: _Fact, folded: str) -> bool:
@@ -144,7 +118,7 @@ def _is_held(fact: _Fact, folded: str) -> bool:
 def _texts(plan: Plan, base: GraphIR) -> Iterator[str]:
     """Yield the values and criteria of a plan and the texts of the flow, without the plan's own description."""
     unwritten = {node.node_id for node in steps_without_instructions(plan)}
-    yield from (plan.flow_name, *plan.placeholders)
+    yield from (plan.flow_name, *plan.placeholders, *plan.credential_requirements)
     for node in plan.nodes:
         yield from (node.node_id, node.node_name, node.label, node.purpose if node.node_id in unwritten else "")
     yield from _texts_in([{one.param: one.value} for one in plan.values])
@@ -168,41 +142,11 @@ def _texts_in(value: object) -> Iterator[str]:
 
 
 def _facts(quote: str) -> Iterator[_Fact]:
-    text = _NO_NUMBER.sub("", _plain(masked(quote).replace(MASK, " ")))  # a pasted key is in no plan
-    for kind, pattern in _PATTERNS:
-        for match in pattern.finditer(text):
-            if found := match[match.lastindex or 0].strip(" .,;:!?)"):
-                yield _Fact(kind, found)
-        text = pattern.sub(lambda match: " " * len(match[0]), text)
-    for match in _NUMBER.finditer(text):
-        if not match[0].isdecimal() or int(match[0]) >= _LEAST:
-            yield _Fact("number", match[0])
-
-
-def _numbers(text: str) -> set[float]:
-    """Numbers written in digits in a text, including decimals and thousands separators."""
-    found: set[float] = set()
-    for match in re.finditer(r"\d+(?:[.,'-]\d+)*", text):
-        found |= _read(match[0], with_parts=True)
-    return found
-
-
-def _read(digits: str, *, with_parts: bool = False) -> set[float]:
-    parts = re.split(r"\D", digits)
-    found = {float("".join(parts))} if all(len(part) == 3 for part in parts[1:]) else set[float]()
-    if len(parts) == 2:
-        found.add(float(".".join(parts)))
-    return found | {float(part) for part in parts} if with_parts else found
-
-
-def _is_among(digits: str, numbers: set[float]) -> bool:
-    wanted = _read(digits)
-    if any(round(number * unit, 6) in numbers for number in wanted for unit in _UNITS):
-        return True
-    if any(number + _HALF_DAY in numbers for number in wanted if number < _HALF_DAY):
-        return True
-    parts = [float(part) for part in re.split(r"\D", digits)]
-    return len(parts) > 1 and all(part in numbers for part in parts)
+    text = _plain(masked(quote).replace(MASK, " "))  # a pasted key is in no plan
+    for match in _ADDRESS.finditer(text):
+        yield _Fact("address", match[0].strip(" .,;:!?)"))
+    for match in _QUOTED.finditer(_ADDRESS.sub(" ", text)):
+        yield _Fact("quotation", match[1])
 
 
 def _plain(text: str) -> str:
@@ -210,4 +154,4 @@ def _plain(text: str) -> str:
 
 
 def _folded(text: str) -> str:
-    return re.sub(r"[\W_]", "", text.casefold())
+    return re.sub(r"[\W_]", "", _plain(text))

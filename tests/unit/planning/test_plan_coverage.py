@@ -1,4 +1,4 @@
-"""A part that a plan calls covered has its numbers, addresses, quoted texts and models in the plan."""
+"""A part that a plan calls covered has its addresses and quoted texts in the plan."""
 
 from typing import Any
 
@@ -40,16 +40,10 @@ def uncovered(given: Plan, catalogue: NodeStore, **request: Any) -> list[str]:
 @pytest.mark.parametrize(
     ("quote", "values"),
     [
-        ("with a temperature of 0.3", {"temperature": 0.7}),
-        ("Temperatur 0,3", {}),
-        ("use gpt-4.1-mini", {"modelName": "gpt-4o-mini"}),
-        ("use llama3.1 for it", {"modelName": "llama3"}),
-        ("with Claude Sonnet 4.5", {"modelName": "claude-3-5-sonnet"}),
         ("send it to ops@example.org", {"prompt": "Send it."}),
         ("look at https://status.example.org/all", {"url": "https://status.example.org"}),
         ('call it "Bluebird"', {"prompt": "You are Redbird."}),
         ("sage „Guten Tag, lieber Gast“ zur Begrüßung", {"prompt": "Sage Hallo."}),
-        ("at most 40 words", {"prompt": "Be brief."}),
     ],
 )
 def test_p83_what_a_part_names_and_the_plan_lacks_is_found(
@@ -61,25 +55,11 @@ def test_p83_what_a_part_names_and_the_plan_lacks_is_found(
 @pytest.mark.parametrize(
     ("quote", "values"),
     [
-        ("with a temperature of 0.3", {"temperature": 0.3}),
-        ("Temperatur 0,3", {"temperature": "0.3"}),
-        ("keep it for 2 hours", {"sessionTTL": 7200}),
-        ("at 5 pm", {"time": "17:00"}),
-        ("20 % of the time", {"share": 0.2}),
-        ("pieces of 1.000 characters", {"chunkSize": 1000}),
-        ("3 short sentences", {"prompt": "Answer in three short sentences."}),
-        ("3 kurze Sätze", {"prompt": "Antworte in drei kurzen Sätzen."}),
-        ("two of the 3 topics", {"rows": [{"a": 1}, {"a": 2}, {"a": 3}]}),
-        ("until 24.12.", {"prompt": "We are open until 24/12."}),
-        ("Claude Sonnet 4.5", {"modelName": "claude-sonnet-4-5"}),
-        ("model gpt\u20114o", {"modelName": "gpt-4o"}),
+        # Words and numbers are the model's to read: six messages are three exchanges of a window.
+        ("remember the last 14 messages", {"k": 7}),
+        ("Claude Sonnet 4.5, at most 40 words, as in v2", {"prompt": "Be brief."}),
         ("say “Hello, dear guest.”", {"prompt": "Say 'Hello, dear guest' first."}),
-        ("make it 6:45 rather than 7:00", {"time": "06:45"}),
-        ("switch from gpt-4 turbo-4 to gpt-4o", {"modelName": "gpt-4o"}),
-        ("1. answer the question", {}),
-        ("be there 24/7", {}),
         ("be kind to everybody", {}),
-        ("Text im Chat", {}),
         pytest.param("my key is sk-" + "a1B2c3" * 6, {}, id="a pasted key"),
         (
             "ask https://api.shop.example/orders/{number}/state",
@@ -94,39 +74,46 @@ def test_p83_what_the_plan_has_in_another_form_is_covered(
 
 
 def test_p83_saying_it_in_goal_steps_or_purpose_does_not_cover_it(catalogue: NodeStore) -> None:
-    words = "at most 40 words"
+    words = "write to ops@example.org"
     told = plan(words).model_copy(update={"goal": words, "steps": [words]})
     assert uncovered(told, catalogue) == ["p1"]
 
 
+def test_p83_the_reason_of_a_part_covers_it(catalogue: NodeStore) -> None:
+    (part,) = covered("our database is at https://db.example.org:8443")
+    assert uncovered(plan(parts=[part]), catalogue) == ["p1"]
+    told = part.model_copy(update={"reason": "https://db.example.org:8443 belongs into the credential."})
+    assert uncovered(plan(parts=[told]), catalogue) == []
+
+
 def test_p83_the_purpose_counts_where_a_prompt_is_written_from_it(catalogue: NodeStore) -> None:
-    step = PlannedNode(node_id="llmAgentflow_0", node_name="llmAgentflow", purpose="Answers in at most 40 words.")
-    assert uncovered(plan("at most 40 words").model_copy(update={"nodes": [step]}), catalogue) == []
+    step = PlannedNode(node_id="llmAgentflow_0", node_name="llmAgentflow", purpose='Greets with "Good day".')
+    assert uncovered(plan('greet with "Good day"').model_copy(update={"nodes": [step]}), catalogue) == []
 
 
 def test_p83_what_the_flow_has_already_is_covered(catalogue: NodeStore) -> None:
-    ops = [AddNode(node_name="chatOpenAI", node_id="chatOpenAI_1", params={"modelName": "gpt-4.1-mini"})]
+    ops = [AddNode(node_name="chatOpenAI", node_id="chatOpenAI_1", params={"basepath": "https://a.example.org"})]
     base = compile_ops(GraphIR.empty(), ops, catalogue.schemas).graph
-    assert uncovered(plan("keep gpt-4.1-mini"), catalogue, flow=GraphView(base)) == []
+    assert uncovered(plan("keep https://a.example.org"), catalogue, flow=GraphView(base)) == []
 
 
 def test_p83_parts_that_are_not_called_covered_are_left_alone(catalogue: NodeStore) -> None:
-    assumed = plan(parts=covered("at most 40 words", state="assumed"))
+    assumed = plan(parts=covered("write to ops@example.org", state="assumed"))
     assert uncovered(assumed, catalogue) == []
 
 
 def test_p83_the_answer_to_a_question_about_a_flow_covers_it(catalogue: NodeStore) -> None:
-    answered = plan("is the limit 40 words?").model_copy(update={"answer": "No, there is none."})
+    answered = plan("does it write to ops@example.org?").model_copy(update={"answer": "No, there is none."})
     assert uncovered(answered, catalogue) == []
 
 
-def test_p83_a_later_number_takes_the_place_of_an_earlier_one(catalogue: NodeStore) -> None:
+def test_p83_a_later_address_takes_the_place_of_an_earlier_one(catalogue: NodeStore) -> None:
     parts = [
-        Part(id="p1", quote="within 30 days", state="covered"),
-        Part(id="p2", quote="sorry, it is 14 days", state="covered", source="feedback:1"),
+        Part(id="p1", quote="write to a@example.org", state="covered"),
+        Part(id="p2", quote="sorry, it is b@example.org", state="covered", source="feedback:1"),
     ]
-    assert uncovered(plan(parts=parts, prompt="within 14 days"), catalogue) == []
-    assert uncovered(plan(parts=parts, prompt="within 30 days"), catalogue) == ["p2"]
+    assert uncovered(plan(parts=parts, prompt="Write to b@example.org."), catalogue) == []
+    assert uncovered(plan(parts=parts, prompt="Write to a@example.org."), catalogue) == ["p2"]
 
 
 LACKING = Finding(
@@ -151,10 +138,12 @@ def test_p83_a_part_that_needs_what_the_server_lacks_is_not_possible(covers: dic
 
 
 async def test_p83_a_part_that_is_not_covered_goes_back_once_and_is_shown_as_not_done(catalogue: NodeStore) -> None:
-    part = Part(id="p1", quote="at most 40 words")
+    part = Part(id="p1", quote="write to ops@example.org")
     account = {"id": "p1", "state": "covered", "nodes": ["chatOpenAI_0"]}
     engine = ScriptedEngine({"goal": "x", "flow_name": "x", "nodes": [MODEL], "parts": [account]})
     result = await reasoner(engine, 3).plan(plan_request(catalogue, parts=(part,)))
     assert result.tries == 2
-    assert "p1 is covered, but '40' is in no value" in last_text(engine)
-    assert [(one.id, one.reason) for one in result.value.not_done] == [("p1", "The plan does not contain '40'.")]
+    assert "p1 is covered, but 'ops@example.org' is in no value" in last_text(engine)
+    assert [(one.id, one.reason) for one in result.value.not_done] == [
+        ("p1", "The plan does not contain 'ops@example.org'.")
+    ]
