@@ -1,11 +1,8 @@
 """Findings on a usable plan: they go back to the model once, and the rest is shown with the plan."""
 
 import re
-import tomllib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cache
-from importlib.resources import files
 from typing import Final
 
 from pydantic import JsonValue
@@ -25,7 +22,6 @@ _OPTIONS_SHOWN: Final = 30
 _TEXT_FIELD: Final = re.compile(r"(?:prompt|messages?|instructions?|template|content)$", re.IGNORECASE)
 #: Share of an old text's words that an edit keeps; with fewer it counts as another text.
 _KEPT_SHARE: Final = 0.7
-_QUOTED: Final = re.compile(r"[\"“„«]([^\"“”„«»]{8,400})[\"”»]")
 
 
 def unknown_options(plan: Plan, request: PlanRequest) -> list[Finding]:
@@ -50,24 +46,26 @@ def unknown_options(plan: Plan, request: PlanRequest) -> list[Finding]:
 
 
 def lost_texts(values: Iterable[PlannedValue], request: PlanRequest | PatchRequest) -> list[Finding]:
-    """Findings for texts of the flow that a planned value overwrites without a request.
+    """Findings for texts of the flow that a planned value overwrites, and that names no part which asks for it.
 
     A flow that the session made itself may be repaired without the person's words.
     """
-    operation = request.intent.operation if isinstance(request, PlanRequest) else request.plan.operation
-    if operation == "create" and not request.feedback:
+    is_plan = isinstance(request, PlanRequest)
+    if (request.intent if is_plan else request.plan).operation == "create" and not request.feedback:
         return []
+    parts = {part.id for part in (request.parts if is_plan else request.plan.parts)}
     return [
         _finding(
             "TEXT_REPLACED",
             f"The text that {value.node_id}.{value.param} holds now goes, and nobody asked for that.",
             value,
-            "Use `mode: append` with only the new text, or repeat the whole old text in `value`.",
+            "Use `mode: append` with only the new text, repeat the whole old text in `value`, or say in `part` which "
+            "part asks for it.",
         )
         for value in values
-        if (old := replaced_text(value, request.flow.graph)) is not None
+        if value.part not in parts
+        and (old := replaced_text(value, request.flow.graph)) is not None
         and not _is_default(old, request.flow.graph, value, request)
-        and not _asks_to_replace(_words_for(value, request), old)
     ]
 
 
@@ -107,34 +105,6 @@ def _texts(name: str, value: JsonValue) -> Iterator[tuple[str, str]]:
             yield from _texts(name, item)
 
 
-def _words_for(value: PlannedValue, request: PlanRequest | PatchRequest) -> str:
-    """Requirement part that the value serves, else everything that the person said."""
-    parts = request.parts if isinstance(request, PlanRequest) else request.plan.parts
-    quote = next((part.quote for part in parts if part.id == value.part), None)
-    if quote is not None:
-        return quote
-    said = [request.requirement, *(answer for _, answer in request.clarifications), *request.later]
-    said.append(request.feedback or "")
-    return "\n".join(said)
-
-
-def _asks_to_replace(words: str, old: str) -> bool:
-    said, text = one_line(words).casefold(), one_line(old).casefold()
-    if text in said or any(quoted.strip() in text for quoted in _QUOTED.findall(said)):
-        return True
-    return any(_begins_word(said, stem) for stem in _rewrite_words())
-
-
-def _begins_word(said: str, stem: str) -> bool:
-    """True if a word begins with the stem; scripts without spaces have no word boundary."""
-    start = said.find(stem)
-    while start >= 0:
-        if start == 0 or not said[start - 1].isalpha() or ord(stem[0]) > 0x2E7F:
-            return True
-        start = said.find(stem, start + 1)
-    return False
-
-
 def _is_default(old: str, base: GraphIR, value: PlannedValue, request: PlanRequest | PatchRequest) -> bool:
     """True if the flow's text is the default of the node type."""
     node = base.node(value.node_id)
@@ -163,11 +133,3 @@ def _defaults(schema: NodeSchema, name: str) -> Iterator[str]:
 def _finding(code: str, detail: str, value: PlannedValue, hint: str) -> Finding:
     shown = shortened(str(value.value), 80)
     return warning(code, detail, where=value.node_id, field=value.param, hint=hint, value=shown)
-
-
-@cache
-def _rewrite_words() -> tuple[str, ...]:
-    table: dict[str, list[str]] = tomllib.loads(
-        files(__package__ or "").joinpath("rewrite_words.toml").read_text("utf-8")
-    )
-    return tuple(word for words in table.values() for word in words)

@@ -44,34 +44,19 @@ def new_text(text: Any, param: str = "systemMessage", node_id: str = "toolAgent_
     return PlannedValue(node_id=node_id, param=param, value=text, **more)
 
 
-@pytest.mark.parametrize(
-    ("words", "text"),
-    [
-        ("tell the agent to answer in French", "You are a tell the agent."),
-        ("Der Bot soll auf Französisch antworten", "Antworte auf Französisch."),
-        ("Use the replica of the model", "Be kind."),
-    ],
-)
-def test_p84_a_text_is_not_replaced_without_words_for_it(words: str, text: str, catalogue: NodeStore) -> None:
-    (finding,) = lost_texts([new_text(text)], asked(catalogue, words))
+def test_p84_a_text_is_not_replaced_by_a_value_that_no_part_asks_for(catalogue: NodeStore) -> None:
+    request = asked(catalogue, "Replace the prompt", parts=(Part(id="p1", quote="Replace the prompt"),))
+    (finding,) = lost_texts([new_text("Be kind.", part="p9")], request)
     assert (finding.code, finding.where, finding.field) == ("TEXT_REPLACED", "toolAgent_0", "systemMessage")
-    assert "mode: append" in finding.hint
+    assert lost_texts([new_text(f"{OLD}\nBe kind.")], request) == []
 
 
 @pytest.mark.parametrize(
-    ("words", "text"),
-    [
-        ("Replace the system prompt by: Be kind.", "Be kind."),
-        ("Ersetze den Systemprompt durch: Sei nett.", "Sei nett."),
-        ("Réécris le message", "Sois gentil."),
-        ("Be a clerk for scooters instead of bicycles", "You are the clerk of a shop for scooters."),
-        pytest.param("把系统提示替换成这个", "Be kind.", id="Chinese"),
-        ('Where it says "a shop for bicycles" it must say scooters', "You are the clerk of a shop for scooters."),
-        ("answer in French", f"{OLD}\nAnswer in French."),
-    ],
+    "words", ["Change what it says to: Be kind.", "方針を変える", "rename the field inside the text"]
 )
-def test_p84_a_text_is_replaced_when_the_words_ask_for_it(words: str, text: str, catalogue: NodeStore) -> None:
-    assert lost_texts([new_text(text)], asked(catalogue, words)) == []
+def test_p84_a_text_that_a_part_asks_to_change_is_changed_whatever_the_words(words: str, catalogue: NodeStore) -> None:
+    request = asked(catalogue, words, parts=(Part(id="p1", quote=words),))
+    assert lost_texts([new_text("Be kind.", part="p1")], request) == []
 
 
 def test_p84_an_edit_that_leaves_most_words_loses_no_text(catalogue: NodeStore) -> None:
@@ -81,13 +66,6 @@ def test_p84_an_edit_that_leaves_most_words_loses_no_text(catalogue: NodeStore) 
     other = new_text("You translate. Return only Portuguese, please, and be kind to everybody.")
     assert lost_texts([edited], request) == []
     assert [one.code for one in lost_texts([other], request)] == ["TEXT_REPLACED"]
-
-
-def test_p84_the_part_of_a_value_decides(catalogue: NodeStore) -> None:
-    parts = (Part(id="p1", quote="Replace the model"), Part(id="p2", quote="answer in French"))
-    request = asked(catalogue, "Replace the model and answer in French", parts=parts)
-    assert lost_texts([new_text("Answer in French.", part="p1")], request) == []
-    assert [one.code for one in lost_texts([new_text("Answer in French.", part="p2")], request)] == ["TEXT_REPLACED"]
 
 
 def test_p84_the_text_that_a_node_type_brings_may_go(catalogue: NodeStore) -> None:
@@ -193,11 +171,6 @@ async def test_what_the_review_finds_goes_back_once_and_is_then_shown(catalogue:
     assert result.tries == 2
     assert "llmChain_0 lacks a model" in last_text(engine)
     assert [one.code for one in result.value.findings] == ["INPUT_NOT_FED"]
-
-
-def test_p84_what_the_person_asked_for_later_counts_as_their_words(catalogue: NodeStore) -> None:
-    later = asked(catalogue, "Make it better", later=("Replace the system prompt by: Be kind.", "And shorter."))
-    assert lost_texts([new_text("Be kind.")], later) == []
 
 
 def test_what_an_earlier_round_has_written_and_removed_is_known_without_being_said(catalogue: NodeStore) -> None:
