@@ -40,7 +40,6 @@ from flowise_dev_agent.patch.model.attached_files import is_filled
 from flowise_dev_agent.patch.model.nested import parse_path, value_at, with_bound
 from flowise_dev_agent.patch.model.schema import CREDENTIALS_FOR_ANY_ADDRESS
 from flowise_dev_agent.patch.model.values import on_one_line
-from flowise_dev_agent.planning.added_text import parted
 from flowise_dev_agent.planning.equal_values import held
 from flowise_dev_agent.schemas.plan import (
     AmendAnswer,
@@ -417,9 +416,7 @@ def _unmet_value(value: PlannedValue, node: FlowNode, former: FlowNode | None) -
         if str(wanted).strip() not in str(stored):
             return f"{what} does not have the text that the plan adds"
         old = value_at(former.inputs, steps) if former else None
-        # The value may be a parent of rows that are filled in last.
-        kept = all(part.strip() in str(stored) for part in parted(str(old or "")))
-        return None if kept else f"{what} loses the text that was there"
+        return None if str(old or "").strip() in str(stored) else f"{what} loses the text that was there"
     if node.name == v2.LOOP and value.param == v2.LOOP_TARGET:
         # Code appends the title to the id.
         same = v2.loop_target_id(str(stored)) == v2.loop_target_id(str(wanted))

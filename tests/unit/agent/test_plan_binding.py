@@ -321,19 +321,6 @@ def test_p84_an_appended_text_leaves_the_old_one_in_place(catalogue: NodeStore) 
     assert "loses the text that was there" in unmet(setting("Answer in French."), wanted, catalogue)[0]
 
 
-def test_p84_an_appended_text_may_stand_above_what_is_filled_in_at_the_end(catalogue: NodeStore) -> None:
-    filled: list[PatchOp] = [
-        AddNode(
-            node_name="conversationalRetrievalQAChain", node_id="chain", params={"responsePrompt": "Old.\n\n{context}"}
-        )
-    ]
-    base = compile_ops(GraphIR.empty(), filled, catalogue.schemas).graph
-    wanted = contract(values=[value("chain", "responsePrompt", "New.", mode="append")])
-    for text, problems in (("Old.\nNew.\n\n{context}", 0), ("Old.\nNew.", 1), ("New.\n\n{context}", 1)):
-        op = SetParam(node_id="chain", param_name="responsePrompt", value=text)
-        assert len(not_met(wanted, base, compile_ops(base, [op], catalogue.schemas).graph)) == problems
-
-
 async def test_p85_ops_beyond_the_approved_plan_never_reach_the_server() -> None:
     bench = made_for("update")
     bench.reasoner.plans = [plan(operation="update", nodes=[MODEL], values=[value("chatOpenAI_0", "temperature", 0.1)])]

@@ -18,6 +18,7 @@ from flowise_dev_agent.patch import (
     compile_ops,
 )
 from flowise_dev_agent.patch.model.nested import parse_path, value_at
+from flowise_dev_agent.planning.added_text import with_added_text
 from flowise_dev_agent.planning.values import with_files_to_come, with_planned_values
 from flowise_dev_agent.schemas.plan import Plan, PlannedNode
 from tests.unit.agent.rig import plan
@@ -137,6 +138,11 @@ def test_p84_a_wish_about_behaviour_is_added_to_the_prompt_whatever_the_ops_say(
         assert stored(after, "toolAgent_0", "systemMessage") == text
     again = with_planned_values([], wanted, after)
     assert again == []
+
+
+def test_p84_an_added_text_stands_at_the_end_with_its_line_breaks() -> None:
+    assert with_added_text("Dear {{ $form.name }}", ["\n\nKind regards"]) == "Dear {{ $form.name }}\n\nKind regards"
+    assert with_added_text("Use this:\n{context}", ["Be brief."]) == "Use this:\n{context}\nBe brief."
 
 
 async def test_p94_the_draft_holds_what_the_plan_says_although_the_ops_leave_it_out() -> None:
