@@ -11,15 +11,18 @@ from typing import Final
 from uuid import UUID, uuid4
 
 from psycopg.rows import DictRow, class_row
+from psycopg.types.json import Jsonb
 
 from flowise_dev_agent.errors import DeliveryNotFoundError
 from flowise_dev_agent.persistence.database import Connection, Database, across_owners
 from flowise_dev_agent.persistence.queue import Queue
 from flowise_dev_agent.persistence.read_model import SESSION_COLUMNS, SessionRow
+from flowise_dev_agent.schemas.base import JsonObject, TextCode
+from flowise_dev_agent.texts import Text
 
 _TURN_LOCK_KEY: Final = 5_914_870_236_401_127_369
 _COLUMNS: Final = (
-    "id, session_id, type, interrupt_id, status, attempts, next_attempt_at, response_status, error, created_at,"
+    "id, session_id, type, interrupt_id, status, attempts, next_attempt_at, response_status, error, texts, created_at,"
     " updated_at, delivered_at"
 )
 _MAX_LISTED: Final = 200
@@ -62,6 +65,8 @@ class DeliveryRow:
     next_attempt_at: datetime | None
     response_status: int | None
     error: str | None
+    #: Codes of the texts in other fields.
+    texts: JsonObject
     created_at: datetime
     updated_at: datetime
     delivered_at: datetime | None
@@ -230,6 +235,7 @@ class Deliveries:
 
     async def conclude(self, attempt: DeliveryAttempt, result: Result, *, retry_in: float | None) -> None:
         """Store the result of an attempt; the next one follows after `retry_in` seconds, None for never."""
+        codes = {"error": TextCode.of(result.error).model_dump()} if isinstance(result.error, Text) else {}
         async with self._database.transaction() as connection:
             again = not result.delivered and not result.gone and retry_in is not None
             job_id, pause = attempt.job_id, retry_in if again else None
@@ -238,7 +244,8 @@ class Deliveries:
             # A job that lost the delivery in the meantime leaves only its next job behind, which finds nothing to do.
             cursor = await connection.execute(
                 "UPDATE webhook_deliveries SET status = %(status)s, job_id = %(job)s, response_status = %(response)s,"
-                " error = %(error)s, updated_at = now(), next_attempt_at = now() + make_interval(secs => %(pause)s),"
+                " error = %(error)s, texts = %(texts)s, updated_at = now(),"
+                " next_attempt_at = now() + make_interval(secs => %(pause)s),"
                 " delivered_at = CASE WHEN %(status)s = 'delivered' THEN now() ELSE delivered_at END"
                 " WHERE id = %(id)s AND job_id = %(before)s RETURNING session_id",
                 {
@@ -246,6 +253,7 @@ class Deliveries:
                     "job": job_id,
                     "response": result.response_status,
                     "error": result.error,
+                    "texts": Jsonb(codes),
                     "pause": pause,
                     "id": attempt.id,
                     "before": attempt.job_id,

@@ -7,7 +7,7 @@ from uuid import UUID
 from pydantic import Field
 
 from flowise_dev_agent.schemas.answers import InterruptType
-from flowise_dev_agent.schemas.base import Bounded, Contract, Failure, JsonObject, Outcome
+from flowise_dev_agent.schemas.base import Bounded, Contract, Failure, JsonObject, Outcome, Worded
 from flowise_dev_agent.schemas.interrupts import Option
 from flowise_dev_agent.schemas.session import PublicStatus, SessionView
 from flowise_dev_agent.schemas.usage import Totals
@@ -86,7 +86,7 @@ class StartedView(SessionView):
     )
 
 
-class DeliveryView(Contract):
+class DeliveryView(Worded):
     """One webhook delivery of a session. `id` is its `webhook-id`, the same at every attempt."""
 
     id: UUID

@@ -16,6 +16,7 @@ from standardwebhooks.webhooks import Webhook
 from flowise_dev_agent import __version__
 from flowise_dev_agent.errors import WebhookUrlError
 from flowise_dev_agent.persistence.deliveries import DeliveryAttempt, Result
+from flowise_dev_agent.texts import text
 from flowise_dev_agent.webhooks.policy import Target, UrlPolicy
 
 TIMEOUT_SECS: Final = 10.0
@@ -69,7 +70,7 @@ class WebhookClient:
         """Make one delivery attempt. Failures of the receiver or the network become a `Result`, not an exception."""
         secrets = (attempt.endpoint.secret,) if attempt.endpoint.secret else self._secrets
         if not secrets:
-            return Result(delivered=False, error="No secret to sign with: WEBHOOK_SECRET is no longer set.")
+            return Result(delivered=False, error=text("delivery.no_secret"))
         try:
             async with asyncio.timeout(self._timeout):
                 target = self._policy.parse(attempt.endpoint.url)
@@ -77,9 +78,9 @@ class WebhookClient:
         except WebhookUrlError as error:
             return Result(delivered=False, error=error.message)
         except (TimeoutError, httpx2.TimeoutException):
-            return Result(delivered=False, error=f"No answer within {self._timeout:g} s.")
+            return Result(delivered=False, error=text("delivery.timeout", seconds=f"{self._timeout:g}"))
         except (OSError, httpx2.TransportError) as error:
-            return Result(delivered=False, error=f"The receiver cannot be reached ({type(error).__name__}).")
+            return Result(delivered=False, error=text("delivery.unreachable", name=type(error).__name__))
         return _judged(response, datetime.now(UTC))
 
     async def _post(
@@ -122,14 +123,10 @@ def _judged(response: httpx2.Response, now: datetime) -> Result:
     if 200 <= status < 300:
         return Result(delivered=True, response_status=status)
     if status == 410:
-        error = "The receiver answered 410 Gone: no more webhooks are sent for this session."
-        return Result(delivered=False, response_status=status, error=error, gone=True)
-    if 300 <= status < 400:
-        error = f"The receiver answered {status}; redirects are not followed."
-    else:
-        error = f"The receiver answered {status}."
+        return Result(delivered=False, response_status=status, error=text("delivery.gone"), gone=True)
+    code = "delivery.redirected" if 300 <= status < 400 else "delivery.answered"
     retry_after = _retry_after(response.headers.get("retry-after", ""), now)
-    return Result(delivered=False, response_status=status, error=error, retry_after=retry_after)
+    return Result(delivered=False, response_status=status, error=text(code, status=status), retry_after=retry_after)
 
 
 def _retry_after(text: str, now: datetime) -> float | None:

@@ -13,6 +13,7 @@ from flowise_dev_agent.planning.session_files import SessionFiles
 from flowise_dev_agent.schemas.attachments import AttachmentFacts
 from flowise_dev_agent.schemas.plan import Criterion, Expectation, Plan, PlannedValue, TestCase
 from flowise_dev_agent.testing.cases import MOST_TESTS
+from flowise_dev_agent.texts import say_in
 
 #: Code of a finding on a file that the session has and the plan does not use.
 ATTACHMENT_UNUSED: Final = "ATTACHMENT_UNUSED"
@@ -29,16 +30,18 @@ def attached_files(context: PlanContext) -> PlanContext:
     """Put the session's files into the fields that take them, and its rows of questions into the tests."""
     if not context.is_open:
         return context
-    return context.having(with_attached(context.plan, context.schemas, context.request.attachments))
+    return context.having(
+        with_attached(context.plan, context.schemas, context.request.attachments, context.request.intent.language)
+    )
 
 
-def with_attached(plan: Plan, schemas: Schemas, attachments: Sequence[AttachmentFacts]) -> Plan:
+def with_attached(plan: Plan, schemas: Schemas, attachments: Sequence[AttachmentFacts], language: str = "en") -> Plan:
     """Assign the session's files to the file fields of new nodes that accept their type, replacing planned values and
     placeholders there. An unused file is a warning for the person.
     """
     if not attachments:
         return plan
-    plan = _with_test_set(plan, attachments)
+    plan = _with_test_set(plan, attachments, language)
     # Images are sent with questions, examples are in prompts: see `images` and `examples`.
     attachments = [one for one in attachments if not (one.tests or one.examples) and one.kind != "image"]
     values = list(plan.values)
@@ -78,7 +81,7 @@ def with_attached(plan: Plan, schemas: Schemas, attachments: Sequence[Attachment
     return plan.model_copy(update={"values": values, "placeholders": placeholders, "findings": [*kept, *findings]})
 
 
-def _with_test_set(plan: Plan, attachments: Sequence[AttachmentFacts]) -> Plan:
+def _with_test_set(plan: Plan, attachments: Sequence[AttachmentFacts], language: str) -> Plan:
     """Replace the plan's tests by the rows of files that hold questions and expected answers."""
     rows = [row for one in attachments for row in one.tests][:MOST_TESTS]
     if not rows:
@@ -89,7 +92,7 @@ def _with_test_set(plan: Plan, attachments: Sequence[AttachmentFacts]) -> Plan:
         exact = [expected] if 0 < len(expected) <= _EXACT else []
         tests.append(TestCase(id=f"t{number}", turns=[question], expect=Expectation(contains=exact)))
         if expected:
-            text = f"The answer to {question!r} says: {expected}"
+            text = say_in(language, "plan.criterion.says", question=question, expected=expected)
             criteria.append(Criterion(id=f"c{number}", text=text, tests=[f"t{number}"]))
     return plan.model_copy(update={"tests": tests, "criteria": criteria or plan.criteria}).linked()
 

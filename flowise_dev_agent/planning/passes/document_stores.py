@@ -31,6 +31,7 @@ from flowise_dev_agent.sanitize import shortened
 from flowise_dev_agent.schemas.attachments import AttachmentFacts
 from flowise_dev_agent.schemas.document_stores import DocumentStoreView, PlannedStore
 from flowise_dev_agent.schemas.plan import Plan, PlannedNode, PlannedValue
+from flowise_dev_agent.texts import text
 
 #: Codes of findings: a new store cannot be searched here, and a file cannot be read.
 NO_VECTOR_STORE: Final = "NO_VECTOR_STORE"
@@ -309,9 +310,8 @@ def _planned(name: str, documents: Iterable[AttachmentFacts]) -> PlannedStore:
 
 def _which(stores: Sequence[DocumentStoreView]) -> str:
     """Question that asks for the store to use."""
-    names = ", ".join(one.name for one in stores[:_NAMES_SHOWN])
-    there = f"There are: {names}." if names else "This Flowise has none yet: start again with the files for a new one."
-    return f"{there} Which document store should it answer from?"
+    names = [one.name for one in stores[:_NAMES_SHOWN]]
+    return text("declined.store_which", names=names) if names else text("declined.store_none")
 
 
 def _searched(plan: Plan, schemas: Schemas) -> Plan:

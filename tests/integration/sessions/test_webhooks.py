@@ -389,7 +389,7 @@ async def test_nobody_listening_is_a_failed_attempt(database_dsn: str) -> None:
         view = await engine.service.start(start(f"http://127.0.0.1:{port}/", "ask:q"))
         (delivery,) = await settled(engine, view.thread_id)
     assert (delivery.status, delivery.attempts, delivery.response_status) == ("failed", 1, None)
-    assert "cannot be reached" in str(delivery.error)
+    assert delivery.texts["error"].code == "delivery.unreachable"
 
 
 async def test_the_deliveries_of_all_sessions_are_paged_newest_first(hooked: Runtime, receiver: Receiver) -> None:

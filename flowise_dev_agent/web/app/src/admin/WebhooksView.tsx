@@ -4,6 +4,7 @@ import { Link } from "wouter";
 import { api, dataOf } from "../api/client";
 import type { DeliveryView } from "../api/types";
 import { t } from "../i18n";
+import { worded } from "../i18n/texts";
 import { ErrorNote } from "../ui/ErrorNote";
 import { ago, moment } from "../ui/format";
 import "./admin.css";
@@ -101,7 +102,7 @@ export function WebhooksView() {
                         {one.attempts}×
                         {one.response_status !== null &&
                           `, ${t("answered {{status}}", { status: one.response_status })}`}
-                        {one.error && one.status !== "delivered" && `: ${one.error}`}
+                        {one.error && one.status !== "delivered" && `: ${worded(one, "error")}`}
                       </small>
                     </div>
                   </td>
