@@ -22,7 +22,7 @@ from flowise_dev_agent.knowledge.pattern_library import PatternLibrary
 from flowise_dev_agent.knowledge.templates import Template
 from flowise_dev_agent.models.messages import DeltaSink, SessionBudget, Toolbox
 from flowise_dev_agent.patch import Finding, GraphIR, NodeSchema, PatchOp, errors
-from flowise_dev_agent.planning.requests import PatchRequest, ReadyTool, Reasoned
+from flowise_dev_agent.planning.requests import PatchRequest, ReadyTool, Reasoned, ServerNames
 from flowise_dev_agent.sanitize import shortened
 from flowise_dev_agent.schemas.attachments import AttachmentFacts
 from flowise_dev_agent.schemas.base import JsonObject
@@ -256,6 +256,11 @@ class FlowDomain(DomainCapability):
         """Document stores of the instance, last updated first; empty if they cannot be read."""
         del context
         return []
+
+    async def names(self, context: AgentContext) -> ServerNames:
+        """Names that a plan may use; those that can be read in time."""
+        del context
+        return ServerNames()
 
     async def measure_stores(self, context: AgentContext, plan: Plan) -> Plan:
         """Add to the plan the figures of its new document stores that are known before they are made."""

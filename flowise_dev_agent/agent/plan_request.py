@@ -20,7 +20,7 @@ from flowise_dev_agent.planning.passes.attached import passages_of
 from flowise_dev_agent.planning.passes.mappings import with_sources
 from flowise_dev_agent.planning.pipeline import Review
 from flowise_dev_agent.planning.prompt_context import focused_summary
-from flowise_dev_agent.planning.requests import Pattern, PlanRequest
+from flowise_dev_agent.planning.requests import Pattern, PlanRequest, ServerNames
 from flowise_dev_agent.planning.requirement_parts import parts_of
 from flowise_dev_agent.planning.wording import split
 from flowise_dev_agent.schemas.attachments import AttachmentFacts
@@ -69,6 +69,7 @@ async def plan_request(
     intent, target = state.intent.current, state.target.flow
     requirement, feedback, previous = state.request.requirement, state.plan.feedback, state.plan.contract
     is_form = state.request.design is not None
+    by_model = context.reasoner.reads_candidates and not is_form and intent.operation != "question"
     by_words = intent.operation == "create" and not is_form and not context.reasoner.reads_candidates
     graph = await flow_so_far(state, context)
     return PlanRequest(
@@ -82,6 +83,7 @@ async def plan_request(
         design=state.request.design if feedback is None and previous is None else None,
         starter=state.plan.starter,
         stores=tuple(await lookups.document_stores()) if by_words else (),
+        server=await lookups.names() if by_model else ServerNames(),
         new_name=state.request.new_name if intent.operation in ("copy", "update") and feedback is None else None,
         nodes=await context.knowledge.nodes(),
         candidates=found.flows.candidates,

@@ -27,8 +27,10 @@ _FIELDS_CHARS: Final = 1_500
 _FEW_OPTIONS: Final = 6
 #: What people notice of the fields behind "Additional Parameters".
 _NOTICED: Final = re.compile(
-    r"prompt|message|temperature|maxtokens|topk|^k$|size|url|basepath|iterations|limit|tables", re.I
+    r"prompt|message|temperature|maxtokens|topk|^k$|size|url|basepath|iterations|limit|tables|filter|ttl", re.I
 )
+#: Lists the models of a provider. A node type's default model may have ended long ago.
+_MODELS: Final = "listModels"
 _MARKUP: Final = re.compile(r"</?\w[^<>]*>")
 
 
@@ -41,8 +43,7 @@ def schema_card(schema: NodeSchema, chosen: Values | None = None) -> str:
     lines = [f"### {schema.name} ({schema.category}): {shortened(_first_sentence(schema.description), 120)}"]
     if schema.anchors:
         lines.append("inputs: " + "; ".join(_anchor(anchor) for anchor in schema.anchors))
-    fields = (entry for entry in schema.input_definitions if entry["type"] in PARAM_TYPES)
-    params = [entry for entry in fields if not _ruled_out(entry, chosen or {})]
+    params = [entry for entry in _params(schema) if not _ruled_out(entry, chosen or {})]
     lines += [line for entry in params if not _is_plain_extra(entry) for line in _param(entry, schema)]
     if more := [entry for entry in params if _is_plain_extra(entry)]:
         lines.append("more params: " + "; ".join(_short_param(entry) + _contains(entry, schema) for entry in more))
@@ -53,41 +54,85 @@ def schema_card(schema: NodeSchema, chosen: Values | None = None) -> str:
     return shortened("\n".join(lines), _MAX_CARD_CHARS)
 
 
-def connection_card(schema: NodeSchema) -> str:
-    """Describe the inputs and outputs of a node that keeps its values."""
-    lines = [f"### {schema.name} ({schema.category}), connections only"]
+def connection_card(schema: NodeSchema, *, keeps_values: bool = True) -> str:
+    """Describe the inputs and outputs of a node type; a node that keeps its values needs no more."""
+    lines = [f"### {schema.name} ({schema.category}){', connections only' if keeps_values else ''}"]
     if schema.anchors:
         lines.append("inputs: " + "; ".join(_anchor(anchor) for anchor in schema.anchors))
     return "\n".join([*lines, _outputs(schema)])
 
 
+def brief_card(schema: NodeSchema) -> str:
+    """Describe a node type in short: its connections, the names of its usual fields, its credential."""
+    lines = [connection_card(schema, keeps_values=False)]
+    if names := dict.fromkeys(entry["name"] for entry in _params(schema) if _is_usual(entry, schema)):
+        lines.append(f"fields: {', '.join(names)}")
+    if schema.credential_names:
+        lines.append(f"credential: {' or '.join(schema.credential_names)}")
+    return "\n".join(lines)
+
+
 def fields_line(schema: NodeSchema) -> str:
     """List the field names that a planner needs: `<-` inputs for connections, fields with short defaults, rows and
-    choices. `*` marks required fields; rarely used ones are left out. At most 1 500 characters.
+    choices. `*` marks required fields, unless another field hides them at first; rarely used ones are left out. At most
+    1 500 characters.
     """
     inputs = [f"{anchor.name}{'' if anchor.optional else '*'}" for anchor in schema.anchors]
-    params = [entry for entry in schema.input_definitions if entry["type"] in PARAM_TYPES]
-    fields = dict.fromkeys(
-        _brief(entry) + _contains(entry, schema)
-        for entry in params
-        if not entry.get("additionalParams") or not entry.get("optional") or _NOTICED.search(entry["name"])
-    )
+    fields = _fields(schema)
     parts = [f"<- {', '.join(inputs)}"] if inputs else []
-    parts += [", ".join(fields)] if fields else []
+    parts += [fields] if fields else []
     return shortened(f"{schema.name}: {'; '.join(parts) or 'no fields'}", _FIELDS_CHARS)
 
 
-def _brief(entry: InputEntry) -> str:
-    text = f"{entry['name']}{'' if entry.get('optional') else '*'}"
-    options = [str(option["name"]) for option in entry.get("options") or ()]
+def _fields(schema: NodeSchema) -> str:
+    usual = (entry for entry in _params(schema) if _is_usual(entry, schema))
+    return ", ".join(dict.fromkeys(_brief(entry, schema) + _contains(entry, schema) for entry in usual))
+
+
+def _params(schema: NodeSchema) -> list[InputEntry]:
+    """Fields that a person can set, without inputs for connections."""
+    return [one for one in schema.input_definitions if one["type"] in PARAM_TYPES and not one.get("hidden")]
+
+
+def _is_usual(entry: InputEntry, schema: NodeSchema) -> bool:
+    """True for fields that are shown at once or required from the start, and for those that people notice."""
+    return not entry.get("additionalParams") or _is_needed(entry, schema) or bool(_NOTICED.search(entry["name"]))
+
+
+def _is_needed(entry: InputEntry, schema: NodeSchema) -> bool:
+    """True for a required field that no other field hides at first."""
+    return not entry.get("optional") and is_visible(entry, schema.defaults)
+
+
+def _default(entry: InputEntry) -> Any:
+    """Default of a field; None without one, and for the name of a model."""
     default = entry.get("default")
+    return None if default == "" or entry.get("loadMethod") == _MODELS else default
+
+
+def _switch(entry: InputEntry, schema: NodeSchema) -> str:
+    """Name of the switch that is off at first and shows the entry; '' without one."""
+    shown_by = entry.get("show") or {}
+    off = [name for name, wanted in shown_by.items() if wanted is True and not schema.defaults.get(name)]
+    return f" with {off[0]}" if off else ""
+
+
+def _brief(entry: InputEntry, schema: NodeSchema) -> str:
+    needed = "*" if _is_needed(entry, schema) else ""
+    return f"{entry['name']}{needed}{_brief_form(entry)}{_switch(entry, schema)}"
+
+
+def _brief_form(entry: InputEntry) -> str:
+    text = ""
+    options = [str(option["name"]) for option in entry.get("options") or ()]
+    default = _default(entry)
     if rows := entry.get("array"):
-        return f"{text} [{{{', '.join(_brief_row(rows))}}}]"
+        return f" [{{{', '.join(_brief_row(rows))}}}]"
     if config := _config_of(entry):
-        return text + config
+        return config
     if options and len(options) <= _FEW_OPTIONS:
         text += f" {'|'.join(options)}"
-    if default not in (None, "") and entry["type"] not in _UNUSUAL and len(_value(default)) <= _DEFAULT_CHARS:
+    if default is not None and entry["type"] not in _UNUSUAL and len(_value(default)) <= _DEFAULT_CHARS:
         text += f" = {_value(default)}"
     return text
 
@@ -149,9 +194,9 @@ def _form(entry: InputEntry) -> str:
         text = f"name of a component, its settings in {entry['name']}Config"
     elif entry.get("loadMethod"):
         text += " (choices of the server)"
-    default = entry.get("default")
+    default = _default(entry)
     shown = _DEFAULT_CHARS if entry["type"] not in _UNUSUAL else _STRUCTURE_CHARS
-    return text + (f" = {shortened(_value(default), shown)}" if default not in (None, "") else "")
+    return text + (f" = {shortened(_value(default), shown)}" if default is not None else "")
 
 
 def _notes(entry: InputEntry, *, accepts_connection: bool) -> str:
@@ -198,9 +243,9 @@ def _row_condition(entry: InputEntry) -> str:
 def _short_param(entry: InputEntry) -> str:
     options = [str(option["name"]) for option in entry.get("options") or ()]
     of = f" of {'/'.join(options[:5])}" if options else ""
-    default = entry.get("default")
+    default = _default(entry)
     return f"{entry['name']}: {entry['type']}{of}" + (
-        f"={shortened(_value(default), 20)}" if default not in (None, "") else ""
+        f"={shortened(_value(default), 20)}" if default is not None else ""
     )
 
 

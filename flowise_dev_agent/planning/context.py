@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from flowise_dev_agent.patch import Finding, GraphIR, Schemas
-from flowise_dev_agent.planning.requests import PlanRequest
+from flowise_dev_agent.planning.requests import PlanRequest, ServerNames
 from flowise_dev_agent.schemas.document_stores import DocumentStoreView
 from flowise_dev_agent.schemas.plan import Plan
 
@@ -15,6 +15,10 @@ class ServerLookups(Protocol):
 
     async def document_stores(self) -> list[DocumentStoreView]:
         """Document stores of the instance; empty if they cannot be read."""
+        ...
+
+    async def names(self) -> ServerNames:
+        """Names that a plan may use: variables, custom tools, document stores; those that can be read in time."""
         ...
 
     async def review_plan(self, plan: Plan, base: GraphIR) -> list[Finding]:

@@ -15,6 +15,7 @@ from flowise_dev_agent.models.tool_loop import ToolLoop
 from flowise_dev_agent.patch import AddNode, BindCredential, Finding, PatchOp, ops_from_json
 from flowise_dev_agent.planning import wording
 from flowise_dev_agent.planning.plan_checks import accounted, checked_amendment, checked_plan, is_done_by_values
+from flowise_dev_agent.planning.prompt_room import room_in
 from flowise_dev_agent.planning.prompt_writing import PromptWriter
 from flowise_dev_agent.planning.prompts import classify_prompt, judge_prompt, patch_prompt, plan_prompt
 from flowise_dev_agent.planning.reasoner import Reasoner
@@ -48,8 +49,6 @@ from flowise_dev_agent.schemas.plan import (
 from flowise_dev_agent.schemas.verdict import Judgement, Verdict
 from flowise_dev_agent.settings import Phase, ReasoningSettings
 
-#: The catalogue, the chapters and a session together need less than this many tokens.
-_WHOLE_CATALOGUE_FROM = 32_000
 _MOST_SAMPLES: Final = 40
 T = TypeVar("T")
 
@@ -66,6 +65,7 @@ class LlmReasoner(Reasoner):
         self._engine = engine
         self._settings = settings
         self._skills = Skills(settings.skills_dir)
+        self._room = room_in(settings.context_tokens)
 
     async def classify(self, request: ClassifyRequest) -> Reasoned[Intent]:
         async def read(text: str) -> Intent:
@@ -84,7 +84,7 @@ class LlmReasoner(Reasoner):
                 raise IncompleteOutputError(lacking, intent)
             return intent
 
-        return await self._ask("classify", classify_prompt(request, self._skills), read, request)
+        return await self._ask("classify", classify_prompt(request, self._skills, self._room), read, request)
 
     async def plan(self, request: PlanRequest) -> Reasoned[Plan]:
         async def read(text: str) -> Plan:
@@ -99,8 +99,7 @@ class LlmReasoner(Reasoner):
                 raise IncompleteOutputError(problems[:12], reviewed.plan)
             return reviewed.plan
 
-        whole = self._settings.context_tokens >= _WHOLE_CATALOGUE_FROM
-        planned = await self._ask("plan", plan_prompt(request, self._skills, whole_catalogue=whole), read, request)
+        planned = await self._ask("plan", plan_prompt(request, self._skills, self._room), read, request)
         return await PromptWriter(self._engine, self._settings, self._skills).complete(planned, request)
 
     async def patch(self, request: PatchRequest) -> Reasoned[PatchAnswer]:
@@ -109,12 +108,12 @@ class LlmReasoner(Reasoner):
 
         if is_done_by_values(request):
             return Reasoned(OpsAnswer(), mode="deterministic")
-        return await self._ask("patch", patch_prompt(request, self._skills), read, request)
+        return await self._ask("patch", patch_prompt(request, self._skills, self._room), read, request)
 
     async def judge(self, request: JudgeRequest) -> Reasoned[Verdict]:
         if request.stand_in and shows_content_only(request):
             return Reasoned(without_a_real_model(request), mode="llm_guided")
-        prompt = judge_prompt(request, self._skills)
+        prompt = judge_prompt(request, self._skills, self._room)
 
         async def read(text: str) -> Judgement:
             return checked_judgement(parse_model(text, Judgement), request)

@@ -1,8 +1,11 @@
-"""Pieces of prompts: tags around untrusted text, the requirement, plans, ops and findings."""
+"""Texts of prompts: tags around untrusted text, the requirement, plans, ops, findings and trials."""
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
+
+from pydantic import TypeAdapter, ValidationError
 
 from flowise_dev_agent.models.messages import as_data
 from flowise_dev_agent.patch import AddNode, Finding, NodeSchema, PatchOp, ReplaceNode, SetParam, UnsetParam
@@ -14,13 +17,13 @@ from flowise_dev_agent.planning.requests import (
     PatchRequest,
     Pattern,
     PlanRequest,
+    ServerNames,
 )
 from flowise_dev_agent.sanitize import shortened
-from flowise_dev_agent.schemas.base import JsonObject
+from flowise_dev_agent.schemas.base import JsonObject, JsonValue
 from flowise_dev_agent.schemas.plan import Plan, ProposedPlan
 from flowise_dev_agent.schemas.verdict import Trace, TracedTurn, Trial, Verdict
 
-#: The beginning of one of our tags, opening or closing.
 _READY: Final = (
     "Code adds the nodes in <ready_tools> to your plan, with their values, and connects them to the agent. Plan an "
     "agent that takes tools; do not plan these nodes or others for the same purpose, and count their parts as covered."
@@ -29,11 +32,14 @@ _NOTES: Final = (
     "The person had <notes> remembered for all flows. Follow those that concern this one; where one contradicts the "
     "requirement, the requirement counts."
 )
+#: Names of each kind that the server has, as far as they are listed.
+_NAMES_SHOWN: Final = 10
+#: Limits of a trial's trace: steps and tools, sources.
+_STEPS_SHOWN, _SOURCES_SHOWN = 20, 5
+_OPS: Final[TypeAdapter[list[PatchOp]]] = TypeAdapter(list[PatchOp])
+_EXAMPLE: Final = re.compile(r"^```json\n(.*?)\n```$", re.MULTILINE | re.DOTALL)
 #: Characters of the beginning of an attached file.
 _BEGINNING: Final = 400
-#: Limits of a trial in a prompt: characters of an answer and of a step, steps and tools, sources.
-_ANSWER_SHOWN: Final = 6_000
-_STEP_SHOWN, _STEPS_SHOWN, _SOURCES_SHOWN = 400, 20, 5
 #: Fields of a plan that the op writer needs.
 _FOR_OPS: Final = frozenset(
     {
@@ -95,12 +101,45 @@ def ready_text(request: PlanRequest) -> str | None:
     return joined(_READY, tag("ready_tools", lines)) if lines else None
 
 
+def domains_text(request: PlanRequest) -> str | None:
+    """Instructions of the domains that take part, for a planner."""
+    return "\n".join(as_data(text) for text in request.skills) or None
+
+
+def server_text(server: ServerNames) -> str | None:
+    """Names that a plan may use, by kind, with their number; the first ten of each."""
+    listed = {
+        "variables, as {{ $vars.name }}": server.variables,
+        "custom tools, for `selectedTool`": server.tools,
+        "document stores, for `selectedStore`": server.stores,
+    }
+    lines = [
+        f"{kind} ({len(names)}): {', '.join(names[:_NAMES_SHOWN])}{', …' if len(names) > _NAMES_SHOWN else ''}"
+        for kind, names in listed.items()
+        if names
+    ]
+    return "\n".join(lines) or None
+
+
 # --- plans and ops ---------------------------------------------------------------------------------------------------
 
 
-def approved_plan(plan: Plan) -> str:
-    """Approved plan for the op writer."""
-    return plan.model_dump_json(include=set(_FOR_OPS), exclude_defaults=True)
+def approved_plan(plan: Plan, texts: int | None = None) -> str:
+    """Approved plan for the op writer; `texts` cuts each text of its values to so many characters."""
+    said = plan.model_dump(mode="json", include=set(_FOR_OPS), exclude_defaults=True)
+    if texts is not None and "values" in said:
+        said["values"] = _with_short_texts(said["values"], texts)
+    return json.dumps(said, ensure_ascii=False, separators=(",", ":"))
+
+
+def _with_short_texts(value: JsonValue, longest: int) -> JsonValue:
+    if isinstance(value, str):
+        return shortened(value, longest)
+    if isinstance(value, list):
+        return [_with_short_texts(item, longest) for item in value]
+    return (
+        {name: _with_short_texts(item, longest) for name, item in value.items()} if isinstance(value, dict) else value
+    )
 
 
 def previous_plan(plan: Plan, existing: Mapping[str, str]) -> str:
@@ -129,13 +168,30 @@ def own_ops(ops: Sequence[PatchOp], plan: Plan) -> str | None:
     for number, op in enumerate(ops):
         if isinstance(op, SetParam | UnsetParam) and (op.node_id, parse_path(op.param_name)) in planned:
             continue
-        shown: JsonObject = {"op_type": op.op_type}
-        shown |= op.model_dump(mode="json", exclude_defaults=True, exclude={"credential_id", "description"})
         if isinstance(op, AddNode):
             own = {name: value for name, value in op.params.items() if (op.node_id, parse_path(name)) not in planned}
-            shown |= {"params": own}
-        lines.append(f"{number}: {json.dumps(shown, ensure_ascii=False, separators=(',', ':'))}")
+            op = op.model_copy(update={"params": own})
+        lines.append(f"{number}: {op_text(op)}")
     return "\n".join(lines) or None
+
+
+def op_text(op: PatchOp) -> str:
+    """Op as a model writes it: without credential ids, defaults and what code adds."""
+    shown: JsonObject = {"op_type": op.op_type}
+    shown |= op.model_dump(mode="json", exclude_defaults=True, exclude={"credential_id", "description"})
+    return json.dumps(shown, ensure_ascii=False, separators=(",", ":"))
+
+
+def examples_text(section: str) -> str:
+    """Worked examples with their ops one per line, in the form in which a model writes ops."""
+
+    def ops(found: re.Match[str]) -> str:
+        try:
+            return "\n".join(map(op_text, _OPS.validate_python(json.loads(found[1])["ops"])))
+        except (ValueError, KeyError, TypeError, ValidationError):
+            return found[0]
+
+    return _EXAMPLE.sub(ops, section)
 
 
 def findings_text(findings: Sequence[Finding], plan: Plan) -> str | None:
@@ -185,20 +241,24 @@ def verdict_text(verdict: Verdict) -> str:
     return f"{verdict.category}: {verdict.reason} {verdict.fix}".strip()
 
 
-def trial_text(number: int, trial: Trial, trace: Trace, remarks: Sequence[str] = ()) -> str:
-    """A trial with what was said, what ran inside, and remarks on it."""
+def trial_text(
+    number: int, trial: Trial, trace: Trace, remarks: Sequence[str] = (), *, answer: int = 6_000, step: int = 400
+) -> str:
+    """A trial with what was said, what ran inside, and remarks on it; at most `answer` characters of an answer, and
+    `step` of what a step, tool or source gave.
+    """
     turns = trace.turns or [TracedTurn(said=trial.question, answer=trial.answer)]
     steps = [
-        f"{step.node_id} ({step.label}): {shortened(json.dumps(step.output, ensure_ascii=False), _STEP_SHOWN)}"
-        for step in trace.steps[:_STEPS_SHOWN]
+        f"{one.node_id} ({one.label}): {shortened(json.dumps(one.output, ensure_ascii=False), step)}"
+        for one in trace.steps[:_STEPS_SHOWN]
     ]
     tools = [
-        f"{tool.tool} {shortened(json.dumps([tool.input, tool.output], ensure_ascii=False), _STEP_SHOWN)}"
+        f"{tool.tool} {shortened(json.dumps([tool.input, tool.output], ensure_ascii=False), step)}"
         for tool in trace.used_tools[:_STEPS_SHOWN]
     ]
-    sources = [shortened(source.text, _STEP_SHOWN) for source in trace.sources[:_SOURCES_SHOWN]]
+    sources = [shortened(source.text, step) for source in trace.sources[:_SOURCES_SHOWN]]
     said = [
-        f"<question>{as_data(turn.said)}</question>\n<answer>{as_data(shortened(turn.answer, _ANSWER_SHOWN))}</answer>"
+        f"<question>{as_data(turn.said)}</question>\n<answer>{as_data(shortened(turn.answer, answer))}</answer>"
         for turn in turns
     ]
     body = joined(
@@ -212,9 +272,12 @@ def trial_text(number: int, trial: Trial, trace: Trace, remarks: Sequence[str] =
     return f'<trial number="{number}" test="{trial.test or ""}"{person}>\n{body}\n</trial>'
 
 
-def failed_trials(failed: Sequence[FailedTrial]) -> str | None:
+def failed_trials(failed: Sequence[FailedTrial], answer: int = 6_000, step: int = 400) -> str | None:
     """Failed trials of the last test, for the repair: what was said, what ran, and what was found wrong."""
-    texts = [trial_text(number, one.trial, one.trace, [one.trial.error]) for number, one in enumerate(failed, start=1)]
+    texts = [
+        trial_text(number, one.trial, one.trace, [one.trial.error], answer=answer, step=step)
+        for number, one in enumerate(failed, start=1)
+    ]
     return "\n".join(["<trials>", *texts, "</trials>"]) if texts else None
 
 

@@ -15,11 +15,12 @@ from flowise_dev_agent.errors import ReasoningError
 from flowise_dev_agent.models.base import ReasoningEngine
 from flowise_dev_agent.models.parsing import UnusableOutputError, parse_model
 from flowise_dev_agent.models.tool_loop import ToolLoop
-from flowise_dev_agent.patch.model.agentflow import START
-from flowise_dev_agent.patch.model.references import variable_head, variables
+from flowise_dev_agent.patch.model.references import variables
+from flowise_dev_agent.planning.prompt_room import room_in
 from flowise_dev_agent.planning.prompts import step_prompt
 from flowise_dev_agent.planning.requests import PlanRequest, Reasoned
 from flowise_dev_agent.planning.skills import Skills
+from flowise_dev_agent.planning.step_variables import is_readable, readable
 from flowise_dev_agent.schemas.base import Contract, JsonObject
 from flowise_dev_agent.schemas.plan import Plan, PlannedNode, PlannedValue
 from flowise_dev_agent.schemas.usage import Usage
@@ -31,10 +32,6 @@ INSTRUCTIONS: Final = {"llmAgentflow": "llmMessages", "agentAgentflow": "agentMe
 FROM_STEPS: Final = 3
 MAX_PARALLEL: Final = 5
 _MAX_STEPS: Final = 20
-#: Variables that every step may use.
-_ALWAYS: Final = frozenset(
-    {"question", "$flow", "$form", "$webhook", "$vars", "$iteration", "current_date_time", "startAgentflow_0"}
-)
 
 
 class StepPrompt(Contract):
@@ -84,8 +81,7 @@ class PromptWriter:
         self, node: PlannedNode, plan: Plan, request: PlanRequest, spent: Usage
     ) -> tuple[PlannedValue | None, Usage]:
         budget = request.budget and replace(request.budget, spent=request.budget.spent + spent)
-        known = _known_before(node, plan)
-        prompt = step_prompt(node, plan, request, known, self._skills)
+        prompt = step_prompt(node, plan, request, self._skills, room_in(self._settings.context_tokens))
         model = self._settings.model_for("plan", request.model)
         loop = ToolLoop(self._engine, self._settings, prompt, model=model, output_schema=_SCHEMA, budget=budget)
         try:
@@ -93,7 +89,9 @@ class PromptWriter:
             answer = None if response.truncated else parse_model(response.text, StepPrompt)
         except (ReasoningError, UnusableOutputError):
             return None, loop.usage
-        if answer is None or not _uses_only({*known, *_ALWAYS}, f"{answer.system}\n{answer.user}"):
+        known = readable(node, plan, request.flow, request.server.variables)
+        if answer is None or not all(is_readable(one, known) for one in variables(f"{answer.system}\n{answer.user}")):
+            # A variable that is not filled would stay in the text that people see.
             return None, loop.usage
         rows: list[JsonValue] = [{"role": "system", "content": answer.system}]
         if answer.user.strip():
@@ -118,14 +116,3 @@ def _kept(missing: Sequence[PlannedNode], previous: Plan | None) -> list[Planned
     wanted = {node.node_id for node in missing if (node.node_id, node.node_name, node.purpose) in same}
     fields = set(INSTRUCTIONS.values())
     return [value for value in previous.values if value.node_id in wanted and value.param in fields]
-
-
-def _known_before(node: PlannedNode, plan: Plan) -> list[str]:
-    """Steps listed before this one: plans follow the order of the flow."""
-    ids = [one.node_id for one in plan.nodes if one.node_name != START]
-    return ids[: ids.index(node.node_id)]
-
-
-def _uses_only(allowed: set[str], text: str) -> bool:
-    """True if every `{{ variable }}` is allowed: an unknown one would stay in the text that people see."""
-    return all(variable_head(variable) in allowed for variable in variables(text))

@@ -127,6 +127,17 @@ FILE_LOADERS: Final[Mapping[str, str]] = {
 
 
 @dataclass(frozen=True)
+class ServerNames:
+    """Names of what the instance has, for values of a plan: variables, and custom tools and document stores with their
+    ids.
+    """
+
+    variables: tuple[str, ...] = ()
+    tools: tuple[str, ...] = ()
+    stores: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class ReviewedPlan:
     """Proposed plan after the passes of code, and the problems that its model must correct."""
 
@@ -172,6 +183,8 @@ class PlanRequest(_Request):
     failed: tuple[FailedTrial, ...] = ()
     #: The document stores of the instance, for names in the requirement where no model reads it.
     stores: tuple[DocumentStoreView, ...] = ()
+    #: Names that a model that plans may use.
+    server: ServerNames = field(default_factory=ServerNames)
     #: Only for a new flow.
     pattern: Pattern | None = None
     #: Marketplace flows similar to the requirement, best first; `Template.for_prompt` describes each in one line.

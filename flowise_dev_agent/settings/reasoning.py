@@ -44,7 +44,7 @@ class ReasoningSettings(BaseSettings):
     retry_count: int = Field(default=1, ge=0, le=5, alias="REASONING_RETRY_COUNT")
     #: Rounds of tool calls in one phase; 0 offers no tools.
     max_tool_iterations: int = Field(default=5, ge=0, le=20, alias="MAX_TOOL_ITERATIONS")
-    #: What the smallest model in use reads at once. Below 32 000 a plan gets candidates instead of the whole catalogue.
+    #: What the smallest model in use reads at once; a prompt takes a share of it.
     context_tokens: int = Field(default=128_000, ge=4_000, alias="REASONING_CONTEXT_TOKENS")
     #: Sections of the skill files there replace ours.
     skills_dir: Path | None = Field(default=None, alias="SKILLS_DIR")

@@ -33,7 +33,7 @@ PROVIDERS: Mapping[str, str] = {"anthropic": "https://api.anthropic.com", "opena
 #: Headers that a provider needs; the others belong to this connection.
 _PASSED_ON: Final = ("authorization", "x-api-key", "anthropic-version", "anthropic-beta", "content-type", "accept")
 #: The heading that each phase has in its system prompt.
-_PHASE: Final = re.compile(r"^# (Classify|Plan|Patch|Step|Judge)$", re.MULTILINE)
+_PHASE: Final = re.compile(r"^# (Classify|Plan|Question|Patch|Step|Judge)$", re.MULTILINE)
 #: Ids that differ from run to run.
 _UUID: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 
@@ -195,9 +195,9 @@ class Cassette(BackgroundServer):
 
 
 def phase_of(request: RecordedRequest) -> str:
-    """The phase that the system prompt names, in lower case."""
+    """The phase that the system prompt names, in lower case; a question about a flow is answered by the plan phase."""
     found = _PHASE.search(request.system)
-    return found[1].lower() if found else "other"
+    return found[1].lower().replace("question", "plan") if found else "other"
 
 
 def _session_digest(request: RecordedRequest) -> str:

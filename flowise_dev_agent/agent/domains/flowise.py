@@ -23,6 +23,7 @@ from flowise_dev_agent.agent.domains.candidates import candidates
 from flowise_dev_agent.agent.domains.flowise_checks import CHECK_CHARS, RUN_CHARS, FlowiseChecks
 from flowise_dev_agent.agent.domains.flowise_tools import CARD_CHARS, LIST_CHARS, FlowiseTools
 from flowise_dev_agent.agent.domains.function_trials import failing_functions
+from flowise_dev_agent.agent.server_names import server_names
 from flowise_dev_agent.agent.targets import FoundTargets, find_targets
 from flowise_dev_agent.agent.tool_definition import as_tool
 from flowise_dev_agent.agent.tools import DomainTools, execute_tool
@@ -34,7 +35,7 @@ from flowise_dev_agent.knowledge.templates import Template
 from flowise_dev_agent.patch import Finding, GraphIR, NodeSchema, summarize
 from flowise_dev_agent.planning.passes.document_stores import measured
 from flowise_dev_agent.planning.passes.feasibility import reviewed
-from flowise_dev_agent.planning.requests import JudgeRequest, PatchRequest, Reasoned
+from flowise_dev_agent.planning.requests import JudgeRequest, PatchRequest, Reasoned, ServerNames
 from flowise_dev_agent.schemas.document_stores import DocumentStoreView
 from flowise_dev_agent.schemas.plan import Expectation, Plan, TestCase
 from flowise_dev_agent.schemas.verdict import Verdict
@@ -151,6 +152,9 @@ class FlowiseCapability(FlowDomain):
         except FlowiseError:
             # The key may lack the permission: a plan without stores is still one.
             return []
+
+    async def names(self, context: AgentContext) -> ServerNames:
+        return await server_names(context.flowise)
 
     async def measure_stores(self, context: AgentContext, plan: Plan) -> Plan:
         return await measured(plan, context.files, context.flowise)

@@ -28,6 +28,7 @@ from flowise_dev_agent.planning.passes.document_stores import (
     agreed_stores,
 )
 from flowise_dev_agent.planning.pipeline import OF_FORM, OF_TAKEN_PLAN, passed
+from flowise_dev_agent.planning.requests import ServerNames
 from flowise_dev_agent.schemas.base import kept
 from flowise_dev_agent.schemas.document_stores import DocumentStoreView
 from flowise_dev_agent.schemas.event_data import ArtifactData
@@ -118,6 +119,9 @@ class _Lookups:
 
     async def document_stores(self) -> list[DocumentStoreView]:
         return await self._flows.document_stores(self._context)
+
+    async def names(self) -> ServerNames:
+        return await self._flows.names(self._context)
 
     async def review_plan(self, plan: Plan, base: GraphIR) -> list[Finding]:
         return await self._flows.review_plan(self._context, plan, base)

@@ -88,6 +88,14 @@ class Server:
     async def webhook(self, flow: str, query: str, **body: Any) -> str:
         return (await self._http.post(f"/webhook/{flow}?{query}", json=body)).json()["text"]
 
+    async def configure(self, flow: str, config: Any) -> None:
+        body = {"chatbotConfig": json.dumps(config)}
+        (await self._http.put(f"/chatflows/{flow}", json=body)).raise_for_status()
+
+    async def upload(self, flow: str, name: str, content: str) -> Any:
+        files = {"files": (name, content.encode(), "text/plain")}
+        return (await self._http.post(f"/attachments/{flow}/{uuid4()}", files=files)).json()
+
     async def clean(self) -> None:
         for flow in self._made:
             await self._http.delete(f"/chatflows/{flow}")
@@ -544,6 +552,17 @@ async def test_the_flow_knows_state_session_and_time(server: Server) -> None:
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT.*Z", now)
 
 
+@states("`{{ file_attachment }}` is the text of the files")
+async def test_uploaded_files_are_text_where_the_flow_allows_them(server: Server) -> None:
+    flow = await server.create(start(), reply("Read: {{ file_attachment }}"), *chain(START, REPLY))
+    refused = await server.upload(flow, "note.txt", "fourteen seats")
+    assert "not enabled" in refused["message"]
+    await server.configure(flow, {"fullFileUpload": {"status": True, "allowedUploadFileTypes": "text/plain"}})
+    (file,) = await server.upload(flow, "note.txt", "fourteen seats")
+    attached = {"data": file["content"], "type": "file:full", "name": "note.txt", "mime": "text/plain"}
+    assert "fourteen seats" in await server.text(flow, "hi", uploads=[attached])
+
+
 @states("After a person's approval `{{ question }}` is empty")
 async def test_after_an_approval_the_question_is_in_the_output_of_the_start(server: Server) -> None:
     ops = [
@@ -631,6 +650,60 @@ async def test_memory_sends_question_and_earlier_answers_along(server: Server, s
     assert third == [("system", "THREE"), ("user", "Given one")]
 
 
+PICTURE = {
+    "data": "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGA"
+    "WjR9awAAAABJRU5ErkJggg==",
+    "type": "file",
+    "name": "dot.png",
+    "mime": "image/png",
+}
+
+
+def _sorted_first(first: list[PatchOp], name: str, **memory: Any) -> list[PatchOp]:
+    """A branching step, then a step that looks at the picture."""
+    looks = {"llmModelConfig": {**MODEL, "allowImageUploads": True}, **memory}
+    return [
+        start(),
+        *first,
+        *llm(0, "system: LOOK", **looks),
+        reply("else", 1),
+        *chain(START, f"{name}/0", LLM),
+        *chain(f"{name}/1", REPLY1),
+    ]
+
+
+@states("An uploaded picture reaches only the first step")
+async def test_a_picture_reaches_the_first_model_only(server: Server, standin: ModelStandIn) -> None:
+    standin.script("LOOK", "seen")
+    standin.script("sort", Reply('{"output": "picture"}'))
+
+    def sorting(**config: Any) -> list[PatchOp]:
+        by_model = step(
+            "conditionAgentAgentflow_0",
+            conditionAgentModel="chatOpenAI",
+            conditionAgentModelConfig={**MODEL, **config},
+            conditionAgentInstructions="sort",
+            conditionAgentInput="{{ question }}",
+            conditionAgentScenarios=[{"scenario": "picture"}, {"scenario": "other"}],
+        )
+        return [by_model, bind("conditionAgentAgentflow_0", "conditionAgentModelConfig")]
+
+    rule = [condition("string", "{{ question }}", "contains", "look")]
+    flows = {
+        "model": _sorted_first(sorting(), "conditionAgentAgentflow_0"),
+        "seeing model": _sorted_first(sorting(allowImageUploads=True), "conditionAgentAgentflow_0"),
+        "seeing model without memory": _sorted_first(
+            sorting(allowImageUploads=True), "conditionAgentAgentflow_0", llmEnableMemory=False
+        ),
+        "rule": _sorted_first(rule, "conditionAgentflow_0"),
+    }
+    shown = {}
+    for name, ops in flows.items():
+        assert await server.text(await server.create(*ops), "look", uploads=[PICTURE]) == "seen"
+        shown[name] = any("[image/png" in text for _, text in seen(standin)[-1])
+    assert shown == {"model": False, "seeing model": True, "seeing model without memory": False, "rule": True}
+
+
 @states("An agent's tools are rows `agentTools")
 async def test_an_agent_uses_the_tools_of_its_rows(server: Server) -> None:
     tools = [{"agentSelectedTool": "calculator", "agentSelectedToolConfig": {}}]
@@ -701,7 +774,9 @@ async def test_a_boolean_field_is_compared_as_a_boolean(server: Server, standin:
     flag = "{{ llmAgentflow_0.output.flag }}"
     good = either("boolean", flag, "equal", True, *before, source=LLM)
     wrong = either("string", flag, "equal", "true", *before, source=LLM)
+    quoted = either("boolean", flag, "equal", "true", *before, source=LLM)
     assert await server.text(await server.create(*good), "hi") == "IF"
+    assert await server.text(await server.create(*quoted), "hi") == "ELSE"
     assert "is not a function" in await server.text(await server.create(*wrong), "hi")
 
 
@@ -787,6 +862,31 @@ async def test_an_iteration_runs_its_steps_for_each_item(server: Server, standin
     assert "error" in await server.text(text, "no list")
 
 
+@states("Inside an iteration the answers of steps outside it")
+async def test_inside_an_iteration_outer_answers_are_missing_and_state_is_there(
+    server: Server, standin: ModelStandIn
+) -> None:
+    standin.script("OUTER", "outer answer")
+    standin.script("EACH", lambda request: Reply(f"<{request.messages[-1].text}>"))
+    rows = [{"key": "kept", "value": "{{ output }}"}]
+    inner = llm(
+        0, "system: EACH", "user: {{ llmAgentflow_1 }}|{{ $flow.state.kept }}|{{ question }}", llmEnableMemory=False
+    )
+    ops = [
+        start(startState=[{"key": "kept", "value": ""}]),
+        *llm(1, "system: OUTER", llmUpdateState=rows),
+        step("iterationAgentflow_0", iterationInput='["a"]'),
+        *inner,
+        SetParent(node_id=LLM, parent_id="iterationAgentflow_0"),
+        reply("{{ iterationAgentflow_0 }}"),
+        *chain(START, LLM1, "iterationAgentflow_0", REPLY),
+    ]
+    answer = await server.text(await server.create(*ops), "hi")
+    outer, state, question = answer.strip("<>").split("|")
+    assert "outer answer" not in outer
+    assert (state, question) == ("outer answer", "hi")
+
+
 # --- people ----------------------------------------------------------------------------------------------------------
 
 
@@ -841,6 +941,33 @@ async def test_a_request_gives_its_body_and_fields(server: Server, standin: Mode
     assert (field, json.loads(body)["openai"]) == ("/v1", "/v1")
     bare = await server.create(*asking(standin.endpoint.removeprefix("http://")))
     assert "error" in await server.text(bare, "1")
+
+
+@states("A variable inside a JSON `body` breaks it")
+async def test_a_body_of_json_is_built_by_code(server: Server, standin: ModelStandIn) -> None:
+    node, url = "customFunctionAgentflow_0", f"{standin.endpoint}/v1/chat/completions"
+    message = '{"model": "x", "messages": [{"role": "user", "content": "{{ question }}"}]}'
+    pasted = step("httpAgentflow_0", method="POST", url=url, bodyType="json", body=message)
+    flow = await server.create(start(), pasted, reply("sent"), *chain(START, "httpAgentflow_0", REPLY))
+    assert await server.text(flow, "plain") == "sent"
+    for words in ('a "quotation"', "two\nlines"):
+        assert "error" in await server.text(flow, words)
+    code = 'return JSON.stringify({model: "x", messages: [{role: "user", content: $note}]});'
+    ops = [
+        start(),
+        step(
+            node,
+            customFunctionInputVariables=[{"variableName": "note", "variableValue": "{{ question }}"}],
+            customFunctionJavascriptFunction=code,
+        ),
+        step("httpAgentflow_0", method="POST", url=url, bodyType="json", body=f"{{{{ {node} }}}}"),
+        reply("sent"),
+        *chain(START, node, "httpAgentflow_0", REPLY),
+    ]
+    built = await server.create(*ops)
+    for words in ('a "quotation"', "two\nlines"):
+        assert await server.text(built, words) == "sent"
+        assert seen(standin)[-1][-1] == ("user", words)
 
 
 @states("`customFunctionAgentflow` runs JavaScript", "What it returns is `{{ customFunctionAgentflow_0 }}`")

@@ -353,7 +353,7 @@ async def test_p94_the_op_writer_gets_removals_and_values_of_the_plan(catalogue:
 async def test_a_small_context_gets_candidates_in_place_of_the_catalogue(catalogue: NodeStore) -> None:
     engine = ScriptedEngine(GOOD_PLAN)
     shown = (catalogue.schemas["chatOpenAI"],)
-    await reasoner(engine, REASONING_CONTEXT_TOKENS=16_000).plan(plan_request(catalogue, candidates=shown))
+    await reasoner(engine, REASONING_CONTEXT_TOKENS=8_192).plan(plan_request(catalogue, candidates=shown))
     assert "# Catalogue" not in engine.calls[0][1]
     assert "<catalogue>\n- chatOpenAI: " in last_text(engine)
 
@@ -628,9 +628,9 @@ async def test_p20_op_writer_sees_the_flow_the_ids_and_the_findings(catalogue: N
         )
     )
     prompt = last_text(engine)
-    assert "llmChain_0: llmChain" in prompt
+    assert prompt.count("llmChain_0 (llmChain)") == 1
     assert "memory does not fit" in prompt
-    assert "modelName*: asyncOptions (choices of the server) = gpt-4o-mini" in prompt
+    assert "modelName*: asyncOptions (choices of the server)" in prompt
     assert "a-secret-uuid" not in prompt
     order = [prompt.index(f"<{tag}>") for tag in ("node_types", "flow", "approved_plan", "findings_on_them")]
     assert order == sorted(order)

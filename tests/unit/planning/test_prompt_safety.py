@@ -70,7 +70,7 @@ def prompts(text: str, nodes: NodeStore) -> list[Prompt]:
                 previous_ops=(SetParam(node_id="chatOpenAI_0", param_name="x", value=text),),
             )
         ),
-        step_prompt(node, plan, planning, ["llmAgentflow_0"]),
+        step_prompt(node, plan, planning),
         judge_prompt(
             JudgeRequest(requirement=text, plan=plan, trials=(Trial(question=text, answer=text, passed=True),))
         ),

@@ -14,6 +14,7 @@ from flowise_dev_agent.models.messages import EngineResponse
 from flowise_dev_agent.models.parsing import UnusableOutputError, parse_model, parse_object
 from flowise_dev_agent.models.response_buffer import cost
 from flowise_dev_agent.patch import NodeSchema
+from flowise_dev_agent.patch.model.agentflow import NOTE_NAMES
 from flowise_dev_agent.planning.cards import fields_line, schema_card
 from flowise_dev_agent.planning.catalogue import STAPLES, catalogue_line, catalogue_text
 from flowise_dev_agent.planning.deterministic import DeterministicReasoner
@@ -110,7 +111,7 @@ def test_card_says_what_the_op_writer_needs(catalogue: NodeStore) -> None:
     assert "embeddings* <- Embeddings" in card
     assert "retriever -> Memory|VectorStoreRetriever|BaseRetriever" in card
     model = schema_card(catalogue.schemas["chatOpenAI"])
-    assert "modelName*: asyncOptions (choices of the server) = gpt-4o-mini" in model
+    assert "modelName*: asyncOptions (choices of the server)\n" in model
     assert "credential: openAIApi" in model
     assert "/" not in model.split("\n")[0]
 
@@ -124,12 +125,28 @@ def test_every_node_type_has_a_short_card_and_line(catalogue: NodeStore) -> None
 def test_p93_the_catalogue_lists_every_type_that_a_new_flow_can_use(catalogue: NodeStore) -> None:
     text = catalogue_text(catalogue)
     listed = {line.split(":")[0].removeprefix("- ") for line in text.splitlines() if line.startswith("- ")}
-    usable = {name for name, schema in catalogue.schemas.items() if "Sequential" not in schema.category}
-    assert listed == {name for name in usable if "Multi Agents" not in catalogue.schemas[name].category}
+    others = ("Sequential", "Multi Agents")
+    usable = {name for name, one in catalogue.schemas.items() if not any(part in one.category for part in others)}
+    deprecated = {name for name in usable if catalogue.schemas[name].deprecated}
+    assert listed == usable - deprecated - NOTE_NAMES
     assert {"startAgentflow", "humanInputAgentflow", "loopAgentflow"} <= listed
-    assert "- openAIAssistant: " in text
-    assert next(line for line in text.splitlines() if line.startswith("- openAIAssistant:")).endswith("DEPRECATED")
+    last = text.splitlines()[-1].partition(": ")
+    assert last[0].startswith("DEPRECATED")
+    assert {*last[2].split(", ")} == deprecated
     assert len(text) < 40_000
+
+
+def test_a_catalogue_of_one_kind_has_no_types_of_the_other_and_its_short_form_the_same_names(
+    catalogue: NodeStore,
+) -> None:
+    chatflow, agentflow = catalogue_text(catalogue, "CHATFLOW"), catalogue_text(catalogue, "AGENTFLOW")
+    assert "- llmAgentflow:" not in chatflow
+    assert "- conversationChain:" in chatflow
+    assert all(f"- {name}:" in agentflow for name in ("llmAgentflow", "chatOpenAI", "calculator"))
+    assert "- conversationChain:" not in agentflow
+    names = catalogue_text(catalogue, "CHATFLOW", names_only=True)
+    listed = {name for line in names.splitlines() for name in line.partition(": ")[2].split(", ")}
+    assert listed == {line.split(":")[0].removeprefix("- ") for line in chatflow.splitlines() if line.startswith("- ")}
 
 
 def test_p31_the_catalogue_is_the_same_text_for_the_same_types(catalogue: NodeStore) -> None:
@@ -204,7 +221,7 @@ def test_a_card_shows_a_default_without_the_markup_of_the_editor(catalogue: Node
 def test_the_catalogue_has_the_fields_of_steps_and_of_the_usual_types(catalogue: NodeStore) -> None:
     lines = catalogue_text(catalogue).splitlines()
     after = {line.split(":")[0].removeprefix("- "): follows for line, follows in pairwise(lines)}
-    assert after["chatOpenAI"].startswith("  <- cache; modelName* = gpt-4o-mini, temperature = 0.9")
+    assert after["chatOpenAI"].startswith("  <- cache; modelName*, temperature = 0.9")
     assert "llmModel* + llmModelConfig, llmMessages [{role system|assistant|" in after["llmAgentflow"]
     assert "agentTools [{agentSelectedTool + agentSelectedToolConfig, " in after["agentAgentflow"]
     assert "startState [{key, value}]" in after["startAgentflow"]
@@ -216,10 +233,27 @@ def test_the_catalogue_shows_the_choices_of_a_row_by_the_type_that_has_them(cata
     condition = fields_line(catalogue.schemas["conditionAgentflow"])
     assert "{type string|number|boolean, value1, operation contains|" in condition
     assert "smaller|smallerEqual|equal|notEqual|larger|largerEqual|isEmpty|notEmpty with type number" in condition
-    assert "formInputTypes* [{type string|number|boolean|options, " in fields_line(catalogue.schemas["startAgentflow"])
+    assert "formInputTypes [{type string|number|boolean|options, " in fields_line(catalogue.schemas["startAgentflow"])
     assert "llmStructuredOutput [{key, type string|stringArray|number|" in fields_line(
         catalogue.schemas["llmAgentflow"]
     )
+
+
+def test_the_fields_line_marks_what_is_required_at_once_and_names_the_switch_of_the_rest(catalogue: NodeStore) -> None:
+    model = fields_line(catalogue.schemas["chatOpenAI"])
+    assert "modelName*" in model
+    assert "reasoningEffort" not in model
+    assert fields_line(catalogue.schemas["customTool"]) == "customTool: selectedTool*, returnDirect"
+    start = fields_line(catalogue.schemas["startAgentflow"])
+    assert "scheduleOnTime," in start
+    assert re.search(r"webhookBodyParams \[\{[^}]*\}\] with webhookEnableValidation", start)
+
+
+def test_no_card_and_no_line_shows_the_default_name_of_a_model(catalogue: NodeStore) -> None:
+    for name in ("chatGoogleGenerativeAI", "chatMistralAI", "openAIEmbeddings"):
+        schema = catalogue.schemas[name]
+        default = next(str(one["default"]) for one in schema.input_definitions if one.get("loadMethod") == "listModels")
+        assert default not in schema_card(schema) + fields_line(schema)
 
 
 def test_the_fields_line_names_what_is_required_wherever_the_editor_shows_it(catalogue: NodeStore) -> None:
@@ -229,7 +263,7 @@ def test_the_fields_line_names_what_is_required_wherever_the_editor_shows_it(cat
 
 def test_a_skill_is_read_by_section_and_has_a_version() -> None:
     assert "conversationalRetrievalQAChain" in PACKAGED.section("Flows")
-    assert PACKAGED.version() == "5"
+    assert PACKAGED.version() == "6"
     with pytest.raises(KeyError, match="Judge"):
         PACKAGED.section("Nothing")
 
@@ -240,7 +274,7 @@ def test_a_skill_folder_replaces_sections_and_is_read_again_when_it_changes(tmp_
     skills = Skills(tmp_path)
     assert skills.section("Judge") == "Be kind."
     assert skills.section("Flows") == PACKAGED.section("Flows")
-    assert skills.version() == "5+ours"
+    assert skills.version() == "6+ours"
     file.write_text("---\nversion: ours-2\n---\n## Judge\nBe strict and fair.\n")
     assert skills.section("Judge") == "Be strict and fair."
     file.unlink()
@@ -252,7 +286,7 @@ def test_a_section_of_the_agentflow_chapter_is_replaced_alone(tmp_path: Path) ->
     ours, packaged = Skills(tmp_path).sections("agentflows"), PACKAGED.sections("agentflows")
     assert ours == {**packaged, "People": "Ask nobody."}
     settings = ReasoningSettings(REASONING_ENGINE="deterministic", SKILLS_DIR=tmp_path)
-    assert LlmReasoner(NoEngine(), settings).skills_version == "flowise_builder 5, agentflows 3+ours"
+    assert LlmReasoner(NoEngine(), settings).skills_version == "flowise_builder 6, agentflows 4+ours"
 
 
 def test_without_a_model_no_skills_are_read() -> None:

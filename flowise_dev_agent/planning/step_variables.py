@@ -1,0 +1,139 @@
+"""Variables that a step of an agentflow can read, as far as the plan and the flow say."""
+
+import json
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from flowise_dev_agent.patch.model.agentflow import (
+    CONDITION,
+    CONDITION_AGENT,
+    HUMAN_INPUT,
+    ITERATION,
+    LOOP,
+    NOTE_NAMES,
+    START,
+)
+from flowise_dev_agent.patch.model.references import variable_head
+from flowise_dev_agent.patch.views.graph_view import GraphView
+from flowise_dev_agent.schemas.plan import Plan, PlannedNode
+
+#: Steps without an answer that another step could use.
+_SILENT: Final = frozenset({START, CONDITION, CONDITION_AGENT, LOOP, "directReplyAgentflow", *NOTE_NAMES})
+#: Fields that declare what a structured answer consists of.
+_STRUCTURED: Final = ("llmStructuredOutput", "agentStructuredOutput")
+#: Part of a webhook request -> the field of the start that lists what it has.
+_WEBHOOK: Final[Mapping[str, str]] = {
+    "body": "webhookBodyParams",
+    "query": "webhookQueryParams",
+    "headers": "webhookHeaderParams",
+}
+#: The item of an iteration; a step that names it is inside one.
+_ITEM: Final = "$iteration"
+#: Filled in everywhere.
+_ALWAYS: Final = frozenset({"current_date_time", "$flow"})
+#: Parts of a request that no declaration has to name.
+_OPEN: Final = ("$webhook", _ITEM)
+
+
+def readable(step: PlannedNode, plan: Plan, flow: GraphView, server_variables: Sequence[str] = ()) -> list[str]:
+    """Variables for the texts of a step, in the order of the flow.
+
+    Inside an iteration these are the item, the earlier steps of the iteration and the state. A step is inside if the
+    flow has it there, or if its purpose or one of its values names `$iteration`: a plan says no more about it.
+    """
+    facts = _Facts(plan, flow)
+    inside = facts.is_inside(step.node_id)
+    before = [node_id for node_id in facts.before(step.node_id) if facts.is_inside(node_id) == inside]
+    names = [*([_ITEM] if inside else []), *facts.of_start(asked=facts.asks_before(step.node_id))]
+    for node_id in before:
+        if facts.types[node_id] in _SILENT or node_id == facts.parent(step.node_id):
+            continue
+        names += [node_id, *(f"{node_id}.output.{key}" for key in facts.keys(node_id))]
+    names += [f"$flow.state.{key}" for key in facts.state()]
+    return [*dict.fromkeys([*names, *(f"$vars.{name}" for name in server_variables)])]
+
+
+def is_readable(variable: str, allowed: Collection[str]) -> bool:
+    """True if a variable of a text is one of `allowed`, a field of an open one, or filled in everywhere."""
+    head = variable_head(variable)
+    if variable in allowed or head in _ALWAYS:
+        return True
+    return head in _OPEN and any(variable_head(name) == head for name in allowed)
+
+
+class _Facts:
+    """Facts about the steps, from plan and flow together; the plan counts where both say something."""
+
+    def __init__(self, plan: Plan, flow: GraphView) -> None:
+        self._flow = flow
+        self._planned: dict[tuple[str, str], Any] = {
+            (value.node_id, value.param): value.value for value in plan.values if value.mode == "set"
+        }
+        self._said = {node.node_id: node.purpose for node in plan.nodes}
+        for value in plan.values:
+            written = json.dumps(value.value, ensure_ascii=False)
+            self._said[value.node_id] = f"{self._said.get(value.node_id, '')} {written}"
+        stays = {id_: name for id_, name in flow.existing.items() if id_ not in plan.removals}
+        #: Node id -> type: the steps of the flow that stay, then those of the plan in its order.
+        self.types = {
+            **{id_: name for id_, name in stays.items() if id_ not in self._said},
+            **{node.node_id: node.node_name for node in plan.nodes},
+        }
+        self._start = next((id_ for id_, name in self.types.items() if name == START), f"{START}_0")
+
+    def before(self, node_id: str) -> list[str]:
+        """Steps that are listed before this one: plans follow the order of the flow."""
+        ids = [*self.types]
+        return [one for one in ids[: ids.index(node_id)] if one != self._start]
+
+    def asks_before(self, node_id: str) -> bool:
+        """True if a step before asks a person, after which `question` is empty."""
+        return any(self.types[one] == HUMAN_INPUT for one in self.before(node_id))
+
+    def parent(self, node_id: str) -> str | None:
+        node = self._flow.graph.node(node_id)
+        return node.parent if node else None
+
+    def is_inside(self, node_id: str) -> bool:
+        """True if a step is inside an iteration."""
+        if self.types.get(node_id) == ITERATION:
+            return False
+        return bool(self.parent(node_id)) or _ITEM in self._said.get(node_id, "")
+
+    def keys(self, node_id: str) -> Iterator[str]:
+        """Fields of a step's structured answer."""
+        for field in _STRUCTURED:
+            yield from self._names(node_id, field, "key")
+
+    def state(self) -> Iterator[str]:
+        yield from self._names(self._start, "startState", "key")
+
+    def of_start(self, *, asked: bool) -> Iterator[str]:
+        """Variables of the start, by its kind; `asked`: after a person was asked."""
+        match self._value(self._start, "startInputType") or "chatInput":
+            case "formInput":
+                yield from (f"$form.{name}" for name in self._names(self._start, "formInputTypes", "name"))
+            case "webhookTrigger":
+                for part, field in _WEBHOOK.items():
+                    yield from (f"$webhook.{part}.{name}" for name in self._names(self._start, field, "name"))
+                yield "$webhook.body"
+                yield from self._question("webhookInputMode", asked=asked)
+            case "scheduleInput":
+                yield from self._question("scheduleInputMode", asked=asked)
+            case _:
+                yield from self._question(None, asked=asked)
+
+    def _question(self, mode: str | None, *, asked: bool) -> Iterator[str]:
+        if mode is None or (self._value(self._start, mode) or "text") == "text":
+            yield from () if asked else ("question",)
+            yield f"{self._start}.output.question"
+
+    def _names(self, node_id: str, field: str, name: str) -> Iterator[str]:
+        rows = self._value(node_id, field)
+        for row in rows if isinstance(rows, list) else ():
+            if isinstance(row, dict) and isinstance(row.get(name), str):
+                yield row[name]
+
+    def _value(self, node_id: str, field: str) -> Any:
+        given = self._planned.get((node_id, field))
+        return self._flow.value(node_id, field) if given is None else given

@@ -1,0 +1,136 @@
+"""Variables that a step of an agentflow can read: those of its start, of the steps before it, and of its scope."""
+
+from typing import Any
+
+import pytest
+
+from flowise_dev_agent.knowledge.nodes import NodeStore
+from flowise_dev_agent.patch import AddNode, GraphIR, SetParent, compile_ops
+from flowise_dev_agent.patch.views.graph_view import GraphView
+from flowise_dev_agent.planning.step_variables import is_readable, readable
+from flowise_dev_agent.schemas.plan import Plan, PlannedNode, PlannedValue
+
+START = "startAgentflow_0"
+
+
+def plan_of(nodes: dict[str, str], **values: Any) -> Plan:
+    """`nodes` are id -> purpose, `values` are `id__param` -> value."""
+    return Plan(
+        goal="x",
+        operation="create",
+        flow_name="x",
+        nodes=[
+            PlannedNode(node_id=node_id, node_name=node_id.rpartition("_")[0], purpose=purpose)
+            for node_id, purpose in nodes.items()
+        ],
+        values=[
+            PlannedValue(node_id=place.partition("__")[0], param=place.partition("__")[2], value=value)
+            for place, value in values.items()
+        ],
+    )
+
+
+def variables_of(node_id: str, plan: Plan, flow: GraphView | None = None) -> list[str]:
+    step = next(node for node in plan.nodes if node.node_id == node_id)
+    return readable(step, plan, flow or GraphView())
+
+
+@pytest.mark.parametrize(
+    ("values", "variables"),
+    [
+        ({}, ["question", f"{START}.output.question"]),
+        (
+            {"startInputType": "formInput", "formInputTypes": [{"name": "city"}, {"name": "day"}]},
+            ["$form.city", "$form.day"],
+        ),
+        (
+            {
+                "startInputType": "webhookTrigger",
+                "webhookInputMode": "none",
+                "webhookBodyParams": [{"name": "id"}],
+                "webhookQueryParams": [{"name": "lang"}],
+            },
+            ["$webhook.body.id", "$webhook.query.lang", "$webhook.body"],
+        ),
+        ({"startInputType": "scheduleInput"}, ["question", f"{START}.output.question"]),
+        ({"startInputType": "scheduleInput", "scheduleInputMode": "none"}, []),
+    ],
+    ids=["chat", "form", "webhook", "schedule", "schedule without a text"],
+)
+def test_a_step_reads_what_its_start_gives(values: dict[str, Any], variables: list[str]) -> None:
+    given = {f"{START}__{name}": value for name, value in values.items()}
+    assert variables_of("llmAgentflow_0", plan_of({START: "x", "llmAgentflow_0": "x"}, **given)) == variables
+
+
+def test_a_step_reads_answers_fields_and_state_of_what_runs_before_and_no_branch() -> None:
+    plan = plan_of(
+        {START: "x", "llmAgentflow_0": "x", "conditionAgentflow_0": "x", "llmAgentflow_1": "x", "llmAgentflow_2": "x"},
+        llmAgentflow_0__llmStructuredOutput=[{"key": "seats"}, {"key": "name"}],
+        startAgentflow_0__startState=[{"key": "total", "value": ""}],
+    )
+    read = variables_of("llmAgentflow_1", plan)[2:]
+    fields = ["llmAgentflow_0.output.seats", "llmAgentflow_0.output.name"]
+    assert read == ["llmAgentflow_0", *fields, "$flow.state.total"]
+
+
+def test_after_a_person_was_asked_the_message_is_read_from_the_start() -> None:
+    plan = plan_of({START: "x", "humanInputAgentflow_0": "x", "llmAgentflow_0": "x"})
+    assert variables_of("llmAgentflow_0", plan) == [f"{START}.output.question", "humanInputAgentflow_0"]
+
+
+def test_inside_an_iteration_a_step_reads_the_item_and_no_answer_of_outside() -> None:
+    plan = plan_of(
+        {
+            START: "x",
+            "llmAgentflow_0": "lists the cities",
+            "iterationAgentflow_0": "for each city",
+            "llmAgentflow_1": "gets $iteration, gives a tip",
+            "llmAgentflow_2": "gets the tip for $iteration, shortens it",
+            "llmAgentflow_3": "gets all tips",
+        },
+        startAgentflow_0__startState=[{"key": "kept", "value": ""}],
+    )
+    start = ["question", f"{START}.output.question"]
+    assert variables_of("llmAgentflow_1", plan) == ["$iteration", *start, "$flow.state.kept"]
+    assert variables_of("llmAgentflow_2", plan) == ["$iteration", *start, "llmAgentflow_1", "$flow.state.kept"]
+    outside = ["llmAgentflow_0", "iterationAgentflow_0"]
+    assert variables_of("llmAgentflow_3", plan) == [*start, *outside, "$flow.state.kept"]
+
+
+def test_a_new_step_of_a_flow_reads_the_steps_that_are_there(catalogue: NodeStore) -> None:
+    rows = [{"key": "weight", "type": "number", "description": "kg"}]
+    ops = [
+        AddNode(node_name="startAgentflow", node_id=START, params={"startInputType": "chatInput"}),
+        AddNode(node_name="llmAgentflow", node_id="llmAgentflow_0", params={"llmStructuredOutput": rows}),
+        AddNode(node_name="llmAgentflow", node_id="llmAgentflow_7", params={}),
+        AddNode(node_name="iterationAgentflow", node_id="iterationAgentflow_0"),
+        AddNode(node_name="llmAgentflow", node_id="llmAgentflow_8"),
+        SetParent(node_id="llmAgentflow_8", parent_id="iterationAgentflow_0"),
+    ]
+    flow = GraphView(compile_ops(GraphIR.empty(), ops, catalogue.schemas).graph)
+    plan = plan_of({"llmAgentflow_1": "x"}).model_copy(update={"removals": ["llmAgentflow_7"]})
+    read = variables_of("llmAgentflow_1", plan, flow)[2:]
+    assert {*read} == {"llmAgentflow_0", "llmAgentflow_0.output.weight", "iterationAgentflow_0"}
+
+
+@pytest.mark.parametrize(
+    ("variable", "expected"),
+    [
+        ("question", True),
+        ("llmAgentflow_0", True),
+        ("llmAgentflow_0.output.seats", True),
+        ("llmAgentflow_0.output.seat", False),
+        ("llmAgentflow_1", False),
+        ("current_date_time", True),
+        ("$flow.sessionId", True),
+        ("$form.city", False),
+        ("$iteration.name", False),
+    ],
+)
+def test_a_text_may_use_only_what_is_filled(variable: str, expected: bool) -> None:
+    allowed = ["question", "llmAgentflow_0", "llmAgentflow_0.output.seats"]
+    assert is_readable(variable, allowed) is expected
+
+
+def test_any_field_of_the_item_may_be_used_inside_an_iteration() -> None:
+    assert is_readable("$iteration.name", ["$iteration"])
