@@ -5,7 +5,7 @@
 
 import json
 import re
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from importlib.resources import files
 from itertools import pairwise
 from typing import Any
@@ -659,7 +659,7 @@ PICTURE = {
 }
 
 
-def _sorted_first(first: list[PatchOp], name: str, **memory: Any) -> list[PatchOp]:
+def _sorted_first(first: Sequence[PatchOp], name: str, **memory: Any) -> list[PatchOp]:
     """A branching step, then a step that looks at the picture."""
     looks = {"llmModelConfig": {**MODEL, "allowImageUploads": True}, **memory}
     return [
