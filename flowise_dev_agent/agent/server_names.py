@@ -11,18 +11,20 @@ from flowise_dev_agent.planning.requests import ServerNames
 from flowise_dev_agent.redaction import masked
 from flowise_dev_agent.sanitize import clean_text, shortened
 
-#: Of all three lists. A plan without the names is still one.
-_READ_SECS: Final = 5.0
+#: Of each list, which are read at the same time. A plan without the names is still one.
+READ_SECS: Final = 5.0
 _NAME_CHARS: Final = 80
 T = TypeVar("T")
 
 
-async def server_names(flowise: FlowiseClient) -> ServerNames:
+async def server_names(flowise: FlowiseClient, *, read_secs: float = READ_SECS) -> ServerNames:
     """Variables by name, custom tools and document stores by name and id. What cannot be read is left out: the API key
     may lack the permission.
     """
     variables, tools, stores = await asyncio.gather(
-        _read(flowise.list_variables()), _read(flowise.list_tools()), _read(read_stores(flowise))
+        _read(flowise.list_variables(), read_secs),
+        _read(flowise.list_tools(), read_secs),
+        _read(read_stores(flowise), read_secs),
     )
     return ServerNames(
         variables=_shown(str(one.get("name") or "") for one in variables),
@@ -31,9 +33,9 @@ async def server_names(flowise: FlowiseClient) -> ServerNames:
     )
 
 
-async def _read(listing: Awaitable[Sequence[T]]) -> Sequence[T]:
+async def _read(listing: Awaitable[Sequence[T]], secs: float) -> Sequence[T]:
     try:
-        async with asyncio.timeout(_READ_SECS):
+        async with asyncio.timeout(secs):
             return await listing
     except (FlowiseError, TimeoutError):
         return ()

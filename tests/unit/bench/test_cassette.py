@@ -6,7 +6,8 @@ import httpx2
 import pytest
 
 from flowise_dev_agent.devkit.standin import ModelStandIn, Reply, StandInFailure, StandInToolCall
-from scripts.bench.cassette import Cassette, RecordedCase
+from flowise_dev_agent.devkit.standin.protocol import RecordedRequest, StandInMessage
+from scripts.bench.cassette import Cassette, RecordedCase, phase_of
 
 KEY = "sk-very-secret-key-1234567890"
 WISH = "A bot that knows our\nreturn policy"
@@ -114,3 +115,9 @@ def test_a_failure_of_the_provider_is_not_kept(tmp_path: Path, standin: ModelSta
         assert ask(recording).status_code == 200
     case = RecordedCase.model_validate_json((tmp_path / "returns.json").read_text())
     assert len(case.answers) == 1
+
+
+def test_a_question_about_a_flow_belongs_to_the_plan_phase() -> None:
+    said = StandInMessage(role="system", text="# Question\nAnswer.")
+    request = RecordedRequest(provider="openai", kind="chat", path="", model="m", body={}, messages=(said,))
+    assert phase_of(request) == "plan"

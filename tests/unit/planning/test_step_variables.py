@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from pydantic import JsonValue
 
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import AddNode, GraphIR, SetParent, compile_ops
@@ -98,7 +99,7 @@ def test_inside_an_iteration_a_step_reads_the_item_and_no_answer_of_outside() ->
 
 
 def test_a_new_step_of_a_flow_reads_the_steps_that_are_there(catalogue: NodeStore) -> None:
-    rows = [{"key": "weight", "type": "number", "description": "kg"}]
+    rows: list[JsonValue] = [{"key": "weight", "type": "number", "description": "kg"}]
     ops = [
         AddNode(node_name="startAgentflow", node_id=START, params={"startInputType": "chatInput"}),
         AddNode(node_name="llmAgentflow", node_id="llmAgentflow_0", params={"llmStructuredOutput": rows}),
