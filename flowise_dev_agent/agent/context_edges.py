@@ -49,7 +49,7 @@ CONTEXT: Final[dict[str, NodeContext]] = {
         "credentials intent pattern plan request review target tests write",
         "credentials intent plan request tests",
     ),
-    "define_patch_scope": NodeContext("credentials plan", "credentials patch"),
+    "define_patch_scope": NodeContext("credentials intent plan", "credentials patch"),
     "compile_patch_ir": NodeContext(
         "check credentials intent patch pattern plan request review target tests write",
         "check credentials patch plan",

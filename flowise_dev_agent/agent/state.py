@@ -135,6 +135,8 @@ class PlanState(StatePart):
     amended: str | None = None
     approach: str | None = None
     feedback: str | None = None
+    #: Names of the document stores that the plan uses by id.
+    names: dict[str, str] = Field(default_factory=dict[str, str])
     #: Notes for the person in addition to the plan.
     notes: list[KeptText] = Field(default_factory=list[TextCode])
 
@@ -354,6 +356,11 @@ class AgentState(StatePart):
     def is_staged(self) -> bool:
         """True if the session changes a flow by way of a draft."""
         return self.intent.operation == "update" and self.write.mode == "staged"
+
+    @property
+    def language(self) -> str:
+        """Language of the person (ISO 639-1); English before the requirement is read."""
+        return self.intent.classified.language if self.intent.classified else "en"
 
     @property
     def full_requirement(self) -> str:

@@ -11,6 +11,7 @@ from flowise_dev_agent.patch.model.placeholders import stands_in
 from flowise_dev_agent.sanitize import shortened
 from flowise_dev_agent.schemas.designs import DesignForm
 from flowise_dev_agent.schemas.plan import Criterion, Plan, PlannedNode, PlannedValue, TestCase
+from flowise_dev_agent.schemas.plan_text import credential_name
 from flowise_dev_agent.texts import say_in
 
 #: Code of a node's purpose, by its type or else its category.
@@ -108,11 +109,11 @@ def _steps(plan: Plan, nodes: Mapping[str, NodeSchema], language: str) -> list[s
     added = [_title(node, nodes) for node in plan.nodes if not node.existing]
     steps = [said("plan.step.add", nodes=", ".join(added))] if added else []
     steps += [
-        said("plan.step.window", number=str(one.value), field=f"{one.node_id}.k")
+        said("plan.step.window", number=str(one.value))
         for one in plan.values
         if one.param == "k" and "Memory" in one.node_id
     ]
-    return steps + [said("plan.step.credential", type=name) for name in plan.credential_requirements]
+    return steps + [said("plan.step.credential", type=credential_name(name)) for name in plan.credential_requirements]
 
 
 def _title(node: PlannedNode, nodes: Mapping[str, NodeSchema]) -> str:

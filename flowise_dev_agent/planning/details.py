@@ -1,41 +1,87 @@
-"""Details of a plan for its approval: the plan compared with the current flow."""
+"""Details of a plan for its approval: the plan compared with the current flow, with the names of its parts."""
+
+from collections.abc import Mapping
 
 from pydantic import JsonValue
 
-from flowise_dev_agent.patch import GraphIR
+from flowise_dev_agent.patch import GraphIR, Schemas
 from flowise_dev_agent.patch.model.nested import parse_path, value_at
 from flowise_dev_agent.planning.added_text import with_added_text
 from flowise_dev_agent.planning.equal_values import same_value
+from flowise_dev_agent.planning.flow_outline import flow_outline
 from flowise_dev_agent.planning.plan_findings import replaced_text
-from flowise_dev_agent.redaction import MASK, looks_secret
+from flowise_dev_agent.planning.preview import planned_flow
+from flowise_dev_agent.redaction import MASK, looks_secret, masked
 from flowise_dev_agent.schemas.plan import Plan, PlannedValue
 from flowise_dev_agent.schemas.plan_text import NamedNode, ShownPlan, ShownValue, capability_words
 
 
-def plan_details(plan: Plan, base: GraphIR, language: str = "en") -> ShownPlan:
-    """Planned values next to the current ones, and names of nodes; possible secrets are not shown."""
-    types = {node.node_id: node.node_name for node in plan.nodes}
+def plan_details(
+    plan: Plan,
+    base: GraphIR,
+    language: str = "en",
+    *,
+    schemas: Schemas | None = None,
+    names: Mapping[str, str] | None = None,
+) -> ShownPlan:
+    """Planned values next to the current ones, the outline of the flow, and names of nodes, types and what `names` has
+    by id; possible secrets are not shown.
+    """
+    schemas = schemas or {}
+    titles = _titles(plan, base, schemas)
+    known = {**{name: schema.label for name, schema in schemas.items()}, **(names or {}), **titles}
+    used = _used(plan, base)
     return ShownPlan(
-        values=[_shown(value, types, base) for value in plan.values],
+        values=[_shown(value, titles, base, schemas) for value in plan.values],
         removed=_named(plan.removals, base),
         kept=_named(plan.kept, base),
-        allows=capability_words(plan.capability, language),
+        allows=capability_words(plan.capability, language, known),
+        outline=flow_outline(plan, base, planned_flow(plan, base, schemas).graph, titles) if plan.nodes else [],
+        names={id_: name for id_, name in known.items() if id_ in titles or id_ in used},
     )
 
 
-def _shown(value: PlannedValue, types: dict[str, str], base: GraphIR) -> ShownValue:
+def _titles(plan: Plan, base: GraphIR, schemas: Schemas) -> dict[str, str]:
+    """Titles of the nodes of the flow and of the plan, by id; those that are equal are numbered."""
+    found = {node.id: masked(node.label or node.name) for node in base.nodes if not node.is_note}
+    for node in plan.nodes:
+        type_ = schemas[node.node_name].label if node.node_name in schemas else node.node_name
+        found[node.node_id] = node.label or found.get(node.node_id) or type_
+    same: dict[str, list[str]] = {}
+    for id_, title in found.items():
+        same.setdefault(title, []).append(id_)
+    return {
+        id_: f"{title} {same[title].index(id_) + 1}" if len(same[title]) > 1 else title for id_, title in found.items()
+    }
+
+
+def _used(plan: Plan, base: GraphIR) -> str:
+    """Text in which the ids and types occur that a plan uses."""
+    kept = [*plan.kept, *plan.removals, *(node.name for node in base.nodes)]
+    return " ".join([plan.model_dump_json(include={"nodes", "values", "credential_requirements"}), *kept])
+
+
+def _shown(value: PlannedValue, titles: Mapping[str, str], base: GraphIR, schemas: Schemas) -> ShownValue:
     node, steps = base.node(value.node_id), parse_path(value.param)
     stored: JsonValue = value_at(node.inputs, steps) if node and steps else None
     new = with_added_text(stored, [str(value.value)]) if value.mode == "append" else value.value
     old = None if stored in (None, "") or same_value(stored, new) else stored
     return ShownValue(
         node_id=value.node_id,
-        node=node.label if node else types.get(value.node_id, value.node_id),
+        node=titles.get(value.node_id, value.node_id),
         param=value.param,
+        label=_label(value, node.name if node else "", schemas),
         old=_safe(value.param, old),
         new=_safe(value.param, new),
         loses_text=old is not None and replaced_text(value, base) is not None,
     )
+
+
+def _label(value: PlannedValue, type_: str, schemas: Schemas) -> str:
+    """Label of the field on the canvas; empty for a field of a type that is not known, or inside another."""
+    name = type_ or value.node_id.rpartition("_")[0]
+    entries = schemas[name].input_definitions if name in schemas else ()
+    return next((str(entry.get("label") or "") for entry in entries if entry["name"] == value.param), "")
 
 
 def _safe(param: str, value: JsonValue) -> JsonValue:

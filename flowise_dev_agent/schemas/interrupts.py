@@ -3,7 +3,7 @@
 import json
 from datetime import datetime
 from functools import partial
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, Self, TypeAlias
 
 from pydantic import ConfigDict, Field, TypeAdapter
 from typing_extensions import TypeAliasType
@@ -27,6 +27,7 @@ from flowise_dev_agent.schemas.plan import Approach, Capability, Part, Plan
 from flowise_dev_agent.schemas.plan_text import ShownPlan
 from flowise_dev_agent.schemas.usage import BudgetCeilings, DegradedPhase, Usage
 from flowise_dev_agent.schemas.verdict import Regression, TestedIteration, Trial, Verdict
+from flowise_dev_agent.texts import in_language
 
 WriteMode = Literal["staged", "direct"]
 
@@ -202,6 +203,16 @@ class _Interrupt(Versioned, Worded):
     id: str = Field(default="", description="Names this question in `resume`.")
     message: str
     options: list[Option]
+
+    def in_language(self, language: str) -> Self:
+        """Copy whose own words read in the person's language, as far as the catalogue has it; their codes stay."""
+        options = [
+            one.model_copy(
+                update={name: in_language(one.worded(name), language) for name in ("label", "description")},
+            )
+            for one in self.options
+        ]
+        return self.model_copy(update={"message": in_language(self.worded("message"), language), "options": options})
 
     def as_value(self) -> str:
         """Value for LangGraph's `interrupt`, as text: LangGraph would copy an object deeply."""

@@ -1,28 +1,38 @@
-"""The plan as Markdown: names, old and new values, and the permissions of an approval."""
+"""The plan as Markdown: in few words what happens, then the details, with names in place of ids and JSON."""
 
+import difflib
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
-from typing import Final
+from typing import Final, Literal, TypeAlias
 
 from pydantic import Field
 
 from flowise_dev_agent.patch.model.findings import sentence
+from flowise_dev_agent.patch.model.json_text import is_uuid
+from flowise_dev_agent.patch.model.placeholders import MARK, stands_in
 from flowise_dev_agent.sanitize import shortened
 from flowise_dev_agent.schemas.base import Contract, JsonValue
 from flowise_dev_agent.schemas.document_stores import PlannedStore
-from flowise_dev_agent.schemas.plan import Capability, Part, Plan
+from flowise_dev_agent.schemas.plan import Capability, Part, Plan, TestCase
 from flowise_dev_agent.texts import LANGUAGES, say_in, translated
 
 #: Prompt fields, which hold the person's text unchanged: only the model carries it out.
 PROSE: Final = re.compile(r"(prompt|messages?|\]\.content|instructions|template|prefix)$", re.IGNORECASE)
 #: Longer texts and texts of several lines get their own lines.
-_ON_THE_LINE = 80
+_ON_THE_LINE: Final = 80
+#: Limits of the summary: characters of the goal and of a quote, names in a list, parts that are not done.
+_GOAL, _QUOTE, _NAMES, _PARTS = 200, 50, 5, 2
+_ID_AND_NAME: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}:(.+)", re.DOTALL)
+_VARIABLE: Final = re.compile(r"\{\{\s*\$vars\.(\w+)", re.IGNORECASE)
+_SENTENCE_END: Final = re.compile(r"(?<=[.!?])\s+")
 #: Headings of stored plans in languages that this service no longer writes.
 _FORMER_HEADINGS: Final = {
     "plan.heading.personal_data": ("Dati personali", "Persoonsgegevens", "Dane osobowe", "Dados pessoais")
 }
+OutlineState: TypeAlias = Literal["new", "changed", "same"]
 
 
 class NamedNode(Contract):
@@ -39,9 +49,28 @@ class ShownValue(Contract):
     node_id: str
     node: str = Field(description="The node's title in the flow, else its type.")
     param: str
+    label: str = Field(default="", description="Label of the field on the canvas, if it is known.")
     old: JsonValue = None
     new: JsonValue
     loses_text: bool = Field(default=False, description="The prompt or template that the flow holds now goes.")
+
+
+class Branch(Contract):
+    """Step that another one leads to; `name` is empty for the only way."""
+
+    name: str = ""
+    to: str
+
+
+class OutlineLine(Contract):
+    """Node in the outline of a flow. `depth`: what feeds a node, and the steps of an iteration, are one deeper."""
+
+    node_id: str
+    title: str
+    purpose: str = ""
+    depth: int = 0
+    state: OutlineState = "new"
+    leads_to: list[Branch] = Field(default_factory=list)
 
 
 class ShownPlan(Contract):
@@ -51,10 +80,12 @@ class ShownPlan(Contract):
     removed: list[NamedNode] = Field(default_factory=list)
     kept: list[NamedNode] = Field(default_factory=list)
     allows: list[str] = Field(default_factory=list, description="The capability in words.")
+    outline: list[OutlineLine] = Field(default_factory=list, description="The flow as it will be.")
+    names: dict[str, str] = Field(default_factory=dict, description="Titles of nodes, types and stores, by id.")
 
 
 def plan_markdown(plan: Plan, details: ShownPlan | None = None, language: str = "en") -> str:
-    """Write the plan as Markdown, with headings in the person's language if it is available.
+    """Write the plan as Markdown in the person's language, as far as it is available: a summary, then the details.
 
     Without `details`, nodes of the flow are named by their ids.
     """
@@ -69,23 +100,24 @@ def plan_markdown(plan: Plan, details: ShownPlan | None = None, language: str = 
         kept=[NamedNode(node_id=id_, node_name="", label="") for id_ in plan.kept],
         allows=capability_words(plan.capability, language),
     )
+    text = _Words(plan, given, said)
     sections: list[tuple[str, Sequence[str]]] = [
-        ("plan.heading.nodes", [f"**{n.label or n.node_name}** (`{n.node_id}`): {n.purpose}" for n in plan.nodes]),
-        ("plan.heading.values", [_value(value, said) for value in given.values]),
-        ("plan.heading.document_stores", [_store(one, said) for one in plan.document_stores]),
-        ("plan.heading.removed", [_node(node) for node in given.removed]),
-        ("plan.heading.kept", [_node(node) for node in given.kept]),
-        ("plan.heading.asked", _done(plan, given, said)),
+        ("plan.heading.not_done", [text.part(part) for part in plan.not_done]),
         (
             "plan.heading.findings",
             [sentence(one.code, one.params, language) or one.message for one in plan.findings],
         ),
-        ("plan.heading.assumed", [_part(part, said) for part in plan.parts if part.state == "assumed"]),
-        ("plan.heading.not_done", [_part(part, said) for part in plan.not_done]),
+        ("plan.heading.assumed", [text.part(part) for part in plan.parts if part.state == "assumed"]),
+        ("plan.heading.asked", text.covered()),
+        ("plan.heading.outline", text.outline()),
+        ("plan.heading.values", [text.value(value) for value in given.values]),
+        ("plan.heading.document_stores", [_store(one, said) for one in plan.document_stores]),
+        ("plan.heading.removed", [f"**{text.node(node)}**" for node in given.removed]),
+        ("plan.heading.kept", [f"**{text.node(node)}**" for node in given.kept]),
         ("plan.heading.allows", given.allows),
         ("plan.heading.steps", plan.steps),
         ("plan.heading.approaches", [f"**{a.label}**: {a.description}" for a in plan.approaches]),
-        ("plan.heading.credentials", [f"`{name}`" for name in plan.credential_requirements]),
+        ("plan.heading.credentials", [credential_name(name) for name in plan.credential_requirements]),
         (
             "plan.heading.mappings",
             [
@@ -94,7 +126,7 @@ def plan_markdown(plan: Plan, details: ShownPlan | None = None, language: str = 
             ],
         ),
         ("plan.heading.personal_data", [f"`{name}`" for name in plan.pii_fields]),
-        ("plan.heading.placeholders", plan.placeholders),
+        ("plan.heading.placeholders", [text.place(one) for one in plan.placeholders]),
         (
             "plan.heading.criteria",
             [
@@ -102,9 +134,10 @@ def plan_markdown(plan: Plan, details: ShownPlan | None = None, language: str = 
                 for one in plan.criteria
             ],
         ),
-        ("plan.heading.questions", plan.test_questions),
+        ("plan.heading.questions", [text.test(one) for one in plan.tests]),
     ]
-    lines = [f"# {plan.flow_name}", "", plan.goal]
+    lines = [f"# {plan.flow_name}", "", shortened(" ".join(plan.goal.split()), _GOAL)]
+    lines += ["", *(f"- {line}" for line in text.summary())]
     for title, items in sections:
         lines += ["", f"## {said(title)}", *(f"- {item}" for item in items)] if items else []
     return "\n".join(lines) + "\n"
@@ -124,18 +157,24 @@ def without_section(markdown: str, heading: str) -> str:
     return "\n".join(kept)
 
 
-def capability_words(capability: Capability | None, language: str = "en") -> list[str]:
+def capability_words(
+    capability: Capability | None, language: str = "en", names: Mapping[str, str] | None = None
+) -> list[str]:
     """Permissions of an approval, as text, besides the settings of the nodes that the plan lists."""
     if capability is None:
         return []
-    said = partial(say_in, language)
-    words = [said("plan.allows.host", host=host) for host in capability.hosts]
-    words += [said("plan.allows.code", node=id_) for id_ in capability.code]
-    words += [said("plan.allows.tool", node=tool.node_id, tool=tool.name) for tool in capability.tools]
+    said, named = partial(say_in, language), names or {}
+
+    def node(id_: str) -> str:
+        return named.get(id_, id_)
+
+    words = [said("plan.allows.host", host=where) for where in reached(capability, said)]
+    words += [said("plan.allows.code", node=node(id_)) for id_ in capability.code]
+    words += [said("plan.allows.tool", node=node(tool.node_id), tool=node(tool.name)) for tool in capability.tools]
     words += [
-        said("plan.allows.credential", type=one.type)
+        said("plan.allows.credential", type=credential_name(one.type))
         if one.node_id == "*"
-        else said("plan.allows.node_credential", node=one.node_id, type=one.type)
+        else said("plan.allows.node_credential", node=node(one.node_id), type=credential_name(one.type))
         for one in capability.credentials
     ]
     for effect in capability.effects:
@@ -144,10 +183,221 @@ def capability_words(capability: Capability | None, language: str = "en") -> lis
             {
                 "document_store": said("plan.allows.document_store"),
                 "credential": said("plan.allows.new_credential"),
-                "upsert": said("plan.allows.upsert", node=node_id),
+                "upsert": said("plan.allows.upsert", node=node(node_id)),
             }[kind]
         )
     return words
+
+
+def reached(capability: Capability, said: Callable[..., str]) -> list[str]:
+    """Hosts that Flowise may call, in words."""
+    found: list[str] = []
+    for host in capability.hosts:
+        if variable := _VARIABLE.search(host):
+            found.append(said("plan.reach.variable", name=variable[1]))
+        elif MARK.casefold() in host.casefold():
+            found.append(said("plan.reach.placeholder"))
+        elif host == "file:":
+            found.append(said("plan.reach.files"))
+        elif re.search(r"[\w\]]", host):
+            found.append(host.strip(".,;"))
+    return list(dict.fromkeys(found))
+
+
+def credential_name(type_: str) -> str:
+    """Name of a credential type for people: `redisCacheUrlApi` is "Redis Cache Url"."""
+    words = re.sub(r"(?<=\w)(?:OAuth2?)?Api$", "", type_)
+    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z][a-z])", " ", words)
+    return words[:1].upper() + words[1:]
+
+
+class _Words:
+    """Texts of a plan, with the names of its parts."""
+
+    def __init__(self, plan: Plan, given: ShownPlan, said: Callable[..., str]) -> None:
+        self._plan = plan
+        self._given = given
+        self._said = said
+        self._titles = {one.node_id: one.label or one.node_name for one in plan.nodes} | given.names
+
+    # --- summary ------------------------------------------------------------------------------------------------------
+
+    def summary(self) -> Iterator[str]:
+        """Lines with what will happen, what stays, what is not done, what is reached, and what tests do."""
+        plan, said = self._plan, self._said
+        changed = {value.node_id for value in plan.values} | {node.node_id for node in plan.nodes if node.existing}
+        changed -= {*plan.new_nodes, *plan.kept, *plan.removals}
+        lists = {
+            "adds": [node.node_id for node in plan.nodes if not node.existing],
+            "changes": sorted(changed),
+            "removes": plan.removals,
+            "stays": plan.kept,
+        }
+        yield from (
+            said(f"plan.summary.{what}", nodes=self._listed(map(self.title, ids))) for what, ids in lists.items() if ids
+        )
+        if plan.operation == "update" and not plan.kept:
+            yield said("plan.summary.rest_stays")
+        for part in plan.not_done[:_PARTS]:
+            yield said("plan.summary.not_done", quote=shortened(part.quote, _QUOTE))
+        if len(plan.not_done) > _PARTS:
+            yield said("plan.summary.more_not_done", number=len(plan.not_done) - _PARTS)
+        hosts = reached(plan.capability, said) if plan.capability else []
+        if hosts:
+            yield said("plan.summary.reaches", hosts=self._listed(hosts))
+        if plan.tests:
+            yield said("plan.summary.tests_reach" if hosts else "plan.summary.tests", count=len(plan.tests))
+
+    def _listed(self, names: Iterable[str]) -> str:
+        found = list(names)
+        rest = f" {self._said('plan.more', number=len(found) - _NAMES)}" if len(found) > _NAMES else ""
+        return ", ".join(found[:_NAMES]) + rest
+
+    # --- details ------------------------------------------------------------------------------------------------------
+
+    def title(self, id_: str) -> str:
+        """Title of a node."""
+        return self._titles.get(id_, id_)
+
+    def node(self, node: NamedNode) -> str:
+        """Title of a node of the flow as it is."""
+        return node.label or self.title(node.node_id)
+
+    def outline(self) -> list[str]:
+        """Lines of the outline, indented by their depth."""
+        lines: list[str] = []
+        for index, one in enumerate(self._given.outline):
+            mark = f" ({self._said(f'plan.mark.{one.state}')})" if self._plan.operation == "update" else ""
+            purpose = f": {one.purpose}" if one.purpose else ""
+            follower = self._given.outline[index + 1].title if index + 1 < len(self._given.outline) else ""
+            ways = [f"{way.name} → **{way.to}**" if way.name else f"→ **{way.to}**" for way in one.leads_to]
+            if [way.to for way in one.leads_to] == [follower] and not one.leads_to[0].name:
+                ways = []
+            lines.append(f"{'  ' * one.depth}**{one.title}**{mark}{purpose}")
+            lines += [f"{'  ' * (one.depth + 1)}{way}" for way in ways]
+        if not lines:
+            lines = [f"**{self.title(one.node_id)}**: {one.purpose}" for one in self._plan.nodes]
+        return _indented(lines)
+
+    def covered(self) -> list[str]:
+        """A line for each covered part of the requirement: the fields, texts and nodes that cover it, and why."""
+        shown = {f"{one.node_id}.{one.param}": one for one in self._given.values}
+        lines: list[str] = []
+        for part in self._plan.parts:
+            if part.state != "covered":
+                continue
+            values = [shown[one] for one in part.values if one in shown]
+            does = [
+                f"**{one.node}**, {self._field(one)}: {self._brief(one.new)}"
+                for one in values
+                if not PROSE.search(one.param)
+            ]
+            # Skip nodes whose fields are listed already.
+            own = {one.node_id for one in values}
+            does += [self._does(id_) for id_ in part.nodes if id_ not in own]
+            told = dict.fromkeys(one.node for one in values if PROSE.search(one.param))
+            does += [self._said("plan.said_to_model", node=f"**{name}**") for name in told if not does]
+            words = [*does, *([part.reason.rstrip(".")] if part.reason else [])]
+            lines.append(
+                f"\u201c{part.quote}\u201d \u2192 {'; '.join(words)}" if words else f"\u201c{part.quote}\u201d"
+            )
+        return lines
+
+    def _does(self, id_: str) -> str:
+        name = f"**{self.title(id_)}**"
+        if id_ in self._plan.removals:
+            return self._said("plan.part.removed", node=name)
+        return self._said("plan.part.kept", node=name) if id_ in self._plan.kept else name
+
+    def value(self, value: ShownValue) -> str:
+        """A field that is set: old and new value, or a longer text with its differences marked."""
+        where = f"**{value.node}**, {self._field(value)}"
+        old, new = self._readable(value.old), self._readable(value.new)
+        remark = f"\n\n  {self._said('plan.loses_text')}" if value.loses_text else ""
+        if max(len(old), len(new)) <= _ON_THE_LINE and "\n" not in old + new:
+            now = f" ({self._said('plan.now')}: {old})" if old else ""
+            return f"{where}: {new or self._said('plan.empty')}{now}{remark}"
+        return f"{where}:\n\n{_marked(old, new) if old else _fenced(new)}{remark}"
+
+    def _field(self, value: ShownValue) -> str:
+        """Name of a field: its label, or its last name in words."""
+        if value.label:
+            return value.label
+        parts = [one for one in re.split(r"[.\[\]]+", value.param) if one]
+        last = parts[-1] if parts else value.param
+        return _in_words(last if not last.isdigit() else value.param)
+
+    def _brief(self, value: JsonValue) -> str:
+        return shortened(self._readable(value).replace("\n", " "), _ON_THE_LINE) or self._said("plan.empty")
+
+    def _readable(self, value: JsonValue) -> str:
+        """A value in words: names in place of ids and types, rows and settings as `name: value`."""
+        if value is None:
+            return ""
+        if isinstance(value, bool):
+            return self._said("plan.yes" if value else "plan.no")
+        if isinstance(value, dict):
+            return ", ".join(
+                f"{_in_words(key)}: {words}" for key, item in value.items() if (words := self._readable(item))
+            )
+        if isinstance(value, list):
+            return "\n".join(words for item in value if (words := self._readable(item)))
+        if not isinstance(value, str):
+            return str(value)
+        if value[:1] in ("[", "{") and not value.startswith((MARK, "{{")):
+            with suppress(ValueError):
+                return self._readable(json.loads(value))
+        if value.startswith("data:") and stands_in(value):
+            return self._said("plan.file_to_come")
+        if named := _ID_AND_NAME.fullmatch(value):
+            return named[1]
+        return self._titles.get(value) or (self._said("plan.chosen_by_id") if is_uuid(value) else value)
+
+    def part(self, part: Part) -> str:
+        """A part that the plan does not cover, with the reason."""
+        what = f"{self._said('plan.not_understood')}: " if part.state == "not_understood" else ""
+        return f"\u201c{part.quote}\u201d: {what}{part.reason or self._said('plan.no_reason')}"
+
+    def place(self, placeholder: str) -> str:
+        """A placeholder; `node.field` in front of it is said by title."""
+        head, colon, rest = placeholder.partition(": ")
+        node_id, dot, param = head.partition(".")
+        if not (colon and dot and node_id in self._titles):
+            return placeholder
+        return f"**{self.title(node_id)}**, {_in_words(param)}: {rest}"
+
+    def test(self, case: TestCase) -> str:
+        """All turns of a test conversation."""
+        words = " → ".join(f"\u201c{turn}\u201d" for turn in case.turns)
+        return f"{words} ({self._said(f'plan.person_{case.human}')})" if case.human else words
+
+
+def _in_words(name: str) -> str:
+    """Name of a field in words: `startInputType` is "Start input type"."""
+    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|[_.\[\]]+", " ", name).strip()
+    return words[:1].upper() + words[1:].lower() if not words.isupper() else words
+
+
+def _indented(lines: Sequence[str]) -> list[str]:
+    """Lines of a nested list: the list mark goes behind the indentation, so that each deeper line joins its parent."""
+    found: list[str] = []
+    for line in lines:
+        if line.startswith("  ") and found:
+            depth = len(line) - len(line.lstrip(" "))
+            found[-1] += f"\n{' ' * depth}- {line.lstrip(' ')}"
+        else:
+            found.append(line)
+    return found
+
+
+def _marked(old: str, new: str) -> str:
+    """The differences between two texts, sentence by sentence, as a fenced diff."""
+    lines = [line for line in difflib.ndiff(_pieces(old), _pieces(new)) if not line.startswith("?")]
+    return _fenced("\n".join(lines), "diff")
+
+
+def _pieces(text: str) -> list[str]:
+    return [piece for line in text.splitlines() for piece in _SENTENCE_END.split(line) if piece.strip()]
 
 
 def _store(store: PlannedStore, said: Callable[..., str]) -> str:
@@ -176,57 +426,9 @@ def _store(store: PlannedStore, said: Callable[..., str]) -> str:
     return f"**{store.name}**: {words}; {where}"
 
 
-def _done(plan: Plan, details: ShownPlan, said: Callable[..., str]) -> list[str]:
-    """A line for each covered part of the requirement, with the fields, texts and nodes that cover it."""
-    shown = {f"{one.node_id}.{one.param}": one for one in details.values}
-    names = {one.node_id: one.label or one.node_name for one in plan.nodes}
-    lines: list[str] = []
-    for part in plan.parts:
-        if part.state != "covered":
-            continue
-        values = [shown[one] for one in part.values if one in shown]
-        does = [f"**{one.node}** `{one.param}`: {_brief(one.new)}" for one in values if not PROSE.search(one.param)]
-        # Skip nodes whose fields are listed already.
-        own = {one.node_id for one in values}
-        does += [f"**{names[id_]}** (`{id_}`)" for id_ in part.nodes if id_ in names and id_ not in own]
-        told = dict.fromkeys(one.node for one in values if PROSE.search(one.param))
-        does += [said("plan.said_to_model", node=f"**{name}**") for name in told if not does]
-        lines += [f"\u201c{part.quote}\u201d \u2192 {'; '.join(does)}"] if does else []
-    return lines
-
-
-def _brief(value: JsonValue) -> str:
-    return shortened(_text(value).replace("\n", " "), _ON_THE_LINE) or '""'
-
-
-def _value(value: ShownValue, said: Callable[..., str]) -> str:
-    where = f"`{value.param}` {said('plan.of')} **{value.node}** (`{value.node_id}`)"
-    old, new = _text(value.old), _text(value.new)
-    remark = f"\n\n  {said('plan.loses_text')}" if value.loses_text else ""
-    if max(len(old), len(new)) <= _ON_THE_LINE and "\n" not in old + new:
-        return f"{where}: {new or said('plan.empty')}" + (f" ({said('plan.now')}: {old})" if old else "") + remark
-    before = f"\n\n  {said('plan.now')}:\n{_fenced(old)}\n\n  {said('plan.then')}:" if old else "\n"
-    return f"{where}:{before}\n{_fenced(new)}{remark}"
-
-
-def _fenced(text: str) -> str:
+def _fenced(text: str, kind: str = "") -> str:
     """A fenced block inside a list item; the fence is longer than any in the text."""
     fence = "```"
     while fence in text:
         fence += "`"
-    return "\n".join(f"  {line}" for line in (fence, *text.splitlines(), fence))
-
-
-def _text(value: JsonValue) -> str:
-    if value is None:
-        return ""
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
-def _node(node: NamedNode) -> str:
-    return f"**{node.label}** (`{node.node_id}`, {node.node_name})" if node.label else f"`{node.node_id}`"
-
-
-def _part(part: Part, said: Callable[..., str]) -> str:
-    what = f"{said('plan.not_understood')}: " if part.state == "not_understood" else ""
-    return f"\u201c{part.quote}\u201d: {what}{part.reason or said('plan.no_reason')}"
+    return "\n".join(f"  {line}" for line in (fence + kind, *text.splitlines(), fence))

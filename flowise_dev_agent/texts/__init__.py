@@ -65,6 +65,11 @@ def translated(words: str, language: str) -> str:
     return say_in(language, words.code, **params)
 
 
+def in_language(words: str, language: str) -> str:
+    """A text that reads in a language and keeps its code; words without a code stay as they are."""
+    return Text(words.code, translated(words, language), words.params) if isinstance(words, Text) else words
+
+
 def say(code: str, /, **params: Param) -> str:
     """The English text of a code. Raises KeyError for a code that the catalogue does not have."""
     return _filled(_pattern(catalogue("en"), code, params, "en") or catalogue("en")[code], params)

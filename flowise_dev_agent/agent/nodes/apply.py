@@ -56,7 +56,7 @@ async def preflight_validate_patch(state: AgentState, runtime: Runtime[AgentCont
     stop = _why_stop(state)
     if stop is None:
         return {"answer": None}
-    answer: dict[str, Any] = interrupt(_patch_review(state, *stop).as_value())
+    answer: dict[str, Any] = interrupt(_patch_review(state, *stop).in_language(state.language).as_value())
     stale, question = state.write.stale, state.budget.question
     write, check, budget = WriteState(stale=None), CheckState(given_up=None), BudgetState(question=None)
     update: Update = {"answer": answer}

@@ -58,7 +58,7 @@ async def define_patch_scope(state: AgentState, runtime: Runtime[AgentContext]) 
     """Clarify the credentials with the person, then limit what the op writer may do."""
     missing = state.credentials.missing
     if missing:
-        answer: dict[str, Any] = interrupt(credential_question(missing).as_value())
+        answer: dict[str, Any] = interrupt(credential_question(missing).in_language(state.language).as_value())
         return await settle_credentials(state, runtime.context, answer)
     limits = runtime.context.limits
     scope = PatchScope(

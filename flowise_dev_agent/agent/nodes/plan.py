@@ -1,5 +1,8 @@
 """Phase D, first half: the plan."""
 
+import re
+from typing import Final
+
 from langgraph.runtime import Runtime
 
 from flowise_dev_agent.agent import pattern_reuse
@@ -33,6 +36,8 @@ from flowise_dev_agent.schemas.base import kept
 from flowise_dev_agent.schemas.document_stores import DocumentStoreView
 from flowise_dev_agent.schemas.event_data import ArtifactData
 from flowise_dev_agent.schemas.plan import Plan
+
+_ID: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-")
 
 
 @asks_for_budget
@@ -79,12 +84,21 @@ async def plan_v2(
         amended=None,
         starter=result.starter,
         by_form=by_form,
+        names=await _store_names(plan, lookups),
     )
     if facts := {name: other.facts for name, other in found.others.items() if other.facts}:
         update["facts"] = facts
     if pattern_update is not None:
         update["pattern"] = pattern_update
     return update
+
+
+async def _store_names(plan: Plan, lookups: "_Lookups") -> dict[str, str]:
+    """Names of the document stores that the plan uses by id."""
+    values = plan.model_dump_json(include={"values"})
+    if not _ID.search(values):
+        return {}
+    return {store.id: store.name for store in await lookups.document_stores() if store.id in values}
 
 
 def _of_new_plan(state: AgentState) -> Update:

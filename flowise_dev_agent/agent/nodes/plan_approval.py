@@ -21,7 +21,7 @@ from flowise_dev_agent.agent.state import (
 )
 from flowise_dev_agent.approval.binding import beyond_approval
 from flowise_dev_agent.approval.manual_edits import ops_of
-from flowise_dev_agent.patch import GraphIR
+from flowise_dev_agent.patch import GraphIR, Schemas
 from flowise_dev_agent.planning.details import plan_details
 from flowise_dev_agent.schemas.designs import ChosenStarter, DesignForm
 from flowise_dev_agent.schemas.interrupts import ApprovalReason, PatternUse, PlanApprovalData, PlanApprovalInterrupt
@@ -33,7 +33,8 @@ from flowise_dev_agent.texts import sentences, text
 async def hitl_plan_v2(state: AgentState, runtime: Runtime[AgentContext]) -> Update:
     """Show the plan and wait."""
     base = await flow_so_far(state, runtime.context)
-    answer: dict[str, Any] = interrupt(_plan_approval(state, base).as_value())
+    schemas = (await runtime.context.knowledge.nodes()).schemas
+    answer: dict[str, Any] = interrupt(_plan_approval(state, base, schemas).in_language(state.language).as_value())
     declined = state.plan.current.declined
     if answer["action"] == "cancel":
         impossible = declined and not state.plan.current.asks
@@ -96,13 +97,13 @@ def _about_parts(plan: Plan) -> list[str]:
     return [text("interrupt.parts_not_done", number=count, total=len(plan.parts))] if count else []
 
 
-def _plan_approval(state: AgentState, base: GraphIR) -> PlanApprovalInterrupt:
+def _plan_approval(state: AgentState, base: GraphIR, schemas: Schemas) -> PlanApprovalInterrupt:
     plan, language = state.plan.current, state.intent.current.language
     if questions := state.tests.questions:
         plan = plan.with_questions(questions)
     if plan.declined:
         return _declined(state, plan, plan.worded("declined"))
-    details = plan_details(plan, base, language)
+    details = plan_details(plan, base, language, schemas=schemas, names=state.plan.names)
     agreed = state.plan.agreed
     added = beyond_approval(plan.capability, agreed) if plan.capability and agreed else None
     reason, said = _reason(state, plan, widened=added is not None)

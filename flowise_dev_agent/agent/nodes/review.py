@@ -207,7 +207,9 @@ def next_step(state: AgentState, verdict: Verdict, limits: LimitSettings) -> tup
 async def hitl_review_v2(state: AgentState, runtime: Runtime[AgentContext]) -> Update:
     """Show the tested flow and wait."""
     difference = await _difference(state, runtime.context)
-    answer: dict[str, Any] = interrupt(_result_review(state, runtime.context, difference).as_value())
+    answer: dict[str, Any] = interrupt(
+        _result_review(state, runtime.context, difference).in_language(state.language).as_value()
+    )
     stage = state.write.stage
     match answer["action"]:
         case "accept" if _is_unwritten(state):

@@ -50,7 +50,7 @@ async def resolve_target(state: AgentState, runtime: Runtime[AgentContext], *, d
 
 async def hitl_select_target(state: AgentState, runtime: Runtime[AgentContext]) -> Update:
     """Let the person choose among the flows found."""
-    answer: dict[str, Any] = interrupt(_select_target(state).as_value())
+    answer: dict[str, Any] = interrupt(_select_target(state).in_language(state.language).as_value())
     match answer["action"]:
         case "cancel":
             return {"answer": answer, "outcome": "cancelled"}

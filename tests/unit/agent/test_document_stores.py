@@ -254,7 +254,7 @@ async def test_the_vector_store_of_a_written_flow_is_filled_within_the_approval(
 
     approval = await bench.start("A bot that answers from Qdrant at http://qdrant.test")
     assert approval["data"]["capability"]["effects"] == ["upsert:qdrant_0"]
-    assert "Documents are written to the vector store `qdrant_0`." in approval["data"]["plan"]
+    assert "Documents are written to the vector store Qdrant." in approval["data"]["plan"]
     review = await bench.answer(action="approve")
 
     assert review["type"] == "result_review"

@@ -205,7 +205,7 @@ async def test_test_questions_may_be_changed_with_the_approval(bench: Bench) -> 
 async def test_the_plan_shows_the_questions_that_will_be_asked(bench: Bench) -> None:
     approval = await bench.start(test_questions=["Do you ship to Norway?"])
     assert approval["data"]["contract"]["test_questions"] == ["Do you ship to Norway?"]
-    assert "- Do you ship to Norway?" in approval["data"]["plan"]
+    assert "- “Do you ship to Norway?”" in approval["data"]["plan"]
 
 
 async def test_going_on_without_answers_plans_at_once(bench: Bench) -> None:

@@ -130,7 +130,7 @@ async def steps_of(rows: MemoryPatterns, form: DesignForm) -> list[str]:
     return [step for step in steps if "Set" not in step and "credential" not in step]
 
 
-WINDOW = "It remembers the last 6 exchanges, each a question with its answer (`bufferWindowMemory_0.k`)."
+WINDOW = "It remembers the last 6 exchanges, each a question with its answer."
 
 
 async def test_the_plan_says_what_is_taken_over_and_adds_only_the_rest() -> None:

@@ -1,13 +1,15 @@
 """What the person sees of a plan: real names and values, old beside new, and what an approval allows."""
 
+from typing import Any
+
 import pytest
 
 from flowise_dev_agent.approval.binding import capability_of
 from flowise_dev_agent.knowledge.nodes import NodeStore
-from flowise_dev_agent.patch import GraphIR, compile_ops
+from flowise_dev_agent.patch import GraphIR, Schemas, compile_ops
 from flowise_dev_agent.planning.details import plan_details
-from flowise_dev_agent.schemas.plan import Intent, Part
-from flowise_dev_agent.schemas.plan_text import plan_markdown
+from flowise_dev_agent.schemas.plan import Capability, Intent, NamedConnection, Part, Plan, TestCase
+from flowise_dev_agent.schemas.plan_text import capability_words, plan_markdown
 from flowise_dev_agent.texts import LANGUAGES, catalogue
 from tests.unit.agent.rig import OPENAI, Bench
 from tests.unit.agent.test_graph import credentials, ops
@@ -30,21 +32,23 @@ def test_p84_a_change_of_a_text_shows_the_old_and_the_new_one(catalogue: NodeSto
         ],
     )
     wanted = wanted.model_copy(update={"capability": capability_of(wanted, [], catalogue.schemas)})
-    details = plan_details(wanted, base)
+    details = plan_details(wanted, base, schemas=catalogue.schemas)
     text, heat, url = details.values
     assert (text.old, text.new) == ("Help with orders.", "Help with orders.\nAnswer in French.")
     assert (heat.node, heat.old, heat.new) == ("OpenAI", 0.9, 0.2)
-    assert (url.node, url.old) == ("requestsGet", None)
+    assert (url.node, url.label, url.old) == ("Requests Get", "URL", None)
     assert [(node.node_id, node.label) for node in details.removed] == [("calculator_0", "Calculator")]
     shown = plan_markdown(wanted, details)
     for line in (
-        "`temperature` of **OpenAI** (`chatOpenAI_0`): 0.2 (now: 0.9)",
-        "  Help with orders.\n  Answer in French.",
-        "**Calculator** (`calculator_0`, calculator)",
-        "**Buffer Memory** (`bufferMemory_0`, bufferMemory)",
+        "**OpenAI**, Temperature: 0.2 (now: 0.9)",
+        "  ```diff\n    Help with orders.\n  + Answer in French.\n  ```",
+        "- Removes: Calculator.",
+        "## Removed or replaced\n- **Calculator**",
+        "- Stays as it is: Buffer Memory.",
         "“a pony”: There is none.",
         "Flowise may call api.example.org.",
-        "The node `requestsGet_0` gets the tool requestsGet.",
+        "Requests Get gets the tool Requests Get.",
+        "  - **Requests Get** (new): x",
     ):
         assert line in shown, line
 
@@ -60,18 +64,24 @@ def test_each_part_of_a_wish_is_shown_with_what_does_it(catalogue: NodeStore) ->
             Part(id="p2", quote="in French", state="covered", values=["toolAgent_0.systemMessage"]),
             Part(id="p3", quote="and ask our API", state="covered", nodes=["requestsGet_0"]),
             Part(id="p4", quote="and a pony", state="not_possible", reason="There is none."),
-            Part(id="p5", quote="leave the rest", state="covered"),
+            Part(id="p5", quote="leave the rest", state="covered", nodes=["bufferMemory_0"], reason="It stays."),
+            Part(id="p6", quote="no calculator", state="covered", nodes=["calculator_0"]),
         ],
+        kept=["bufferMemory_0"],
+        removals=["calculator_0"],
         values=[
             value("toolAgent_0", "systemMessage", "Answer in French.", mode="append"),
             value("chatOpenAI_0", "temperature", 0.2),
         ],
     )
-    section = plan_markdown(wanted, plan_details(wanted, base)).split("## What you asked for\n")[1].split("\n\n")[0]
+    details = plan_details(wanted, base, schemas=catalogue.schemas)
+    section = plan_markdown(wanted, details).split("## What you asked for\n")[1].split("\n\n")[0]
     assert section.splitlines() == [
-        "- “both models at 0.2” → **OpenAI** `temperature`: 0.2",
+        "- “both models at 0.2” → **OpenAI**, Temperature: 0.2",
         "- “in French” → said to the model of **Tool Agent**",
-        "- “and ask our API” → **requestsGet** (`requestsGet_0`)",
+        "- “and ask our API” → **Requests Get**",
+        "- “leave the rest” → **Buffer Memory** stays as it is; It stays",
+        "- “no calculator” → **Calculator** is removed",
     ]
 
 
@@ -114,5 +124,94 @@ async def test_a_german_wish_gets_its_plan_under_german_headings() -> None:
     bench = Bench(ops(), credentials(OPENAI))
     bench.reasoner.intents = [Intent(operation="create", ambiguity=0, title="Hilfe", language="de")]
     asked = await bench.start("Ich brauche einen Chatbot")
-    assert "## Knoten" in asked["data"]["plan"]
+    assert "## So läuft es ab" in asked["data"]["plan"]
     assert asked["data"]["language"] == "de"
+    assert asked["message"] == catalogue("de")["interrupt.plan_ready"]
+    assert [one["label"] for one in asked["options"]] == ["Genehmigen", "Änderungen wünschen", "Abbrechen"]
+
+
+def _desk(language: str, schemas: Schemas) -> tuple[Plan, str]:
+    """Plan of five nodes that does not do all, calls an address and has long texts, and its Markdown."""
+    names = ("startAgentflow", "conditionAgentAgentflow", "httpAgentflow", "llmAgentflow", "directReplyAgentflow")
+    start, sort, http, llm, reply = (f"{name}_0" for name in names)
+    goal = "Sort each message, look orders up, answer the others from what is known about the shop. " * 5
+    scenarios: Any = [{"scenario": "About an order"}, {"scenario": "Anything else"}]
+    store: Any = [{"documentStore": "6a8a4a0e-3c43-4a63-9a48-0c9f2f0c1a55:Handbook", "returnSourceDocuments": True}]
+    made = plan(
+        operation="create",
+        flow_kind="AGENTFLOW",
+        goal=goal,
+        nodes=[planned(f"{name}_0", existing=False) for name in names],
+        values=[
+            value(sort, "conditionAgentScenarios", scenarios),
+            value(http, "url", "https://api.example.org/orders"),
+            value(llm, "agentKnowledgeDocumentStores", store),
+            value(llm, "llmModel", "chatOpenAI"),
+        ],
+        connections=[
+            NamedConnection(source=start, target=sort),
+            NamedConnection(source=sort, output="0", target=http),
+            NamedConnection(source=sort, output="1", target=reply),
+            NamedConnection(source=http, target=llm),
+        ],
+        parts=[
+            Part(id=f"p{n}", quote="and send a letter " * 9, state="not_possible", reason="No mail. " * 20)
+            for n in range(1, 5)
+        ],
+        tests=[TestCase(id="t1", turns=["My name is Ada.", "What is my name?"])],
+        criteria=[],
+    )
+    made = made.model_copy(update={"capability": capability_of(made, [], schemas)})
+    return made, plan_markdown(made, plan_details(made, GraphIR.empty(), language, schemas=schemas), language)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_plan_is_told_in_few_words_before_its_details(language: str, catalogue: NodeStore) -> None:
+    made, shown = _desk(language, catalogue.schemas)
+    before = shown.split("\n## ")[0]
+    assert len(before.split()) <= 120
+    assert "api.example.org" in before
+    assert "and send a letter" in before
+    # Neither JSON nor ids.
+    ids = [node.node_id for node in made.nodes]
+    assert not any(word in shown for word in (*ids, "chatOpenAI", "6a8a4a0e", '{"', '":', "httpAgentflow"))
+    assert "Handbook" in shown
+
+
+def test_an_outline_says_where_branches_lead_and_a_test_shows_all_its_turns(catalogue: NodeStore) -> None:
+    _, shown = _desk("en", catalogue.schemas)
+    outline = shown.split("## How it runs\n")[1].split("\n\n")[0]
+    assert outline.splitlines() == [
+        "- **Start**: x",
+        "- **Condition Agent**: x",
+        "  - About an order → **HTTP**",
+        "  - Anything else → **Direct Reply**",
+        "- **HTTP**: x",
+        "- **LLM**: x",
+        "- **Direct Reply**: x",
+    ]
+    assert "“My name is Ada.” → “What is my name?”" in shown
+
+
+def test_that_tests_send_data_to_an_address_is_said_only_where_there_is_one(catalogue: NodeStore) -> None:
+    _, shown = _desk("en", catalogue.schemas)
+    assert "really sent" in shown
+    without = plan(tests=[TestCase(id="t1", turns=["Hi"])])
+    assert "really sent" not in plan_markdown(without, plan_details(without, GraphIR.empty()))
+
+
+@pytest.mark.parametrize(
+    ("host", "words"),
+    [
+        ("{{$vars.workdaymcpurl}}", "variable"),
+        ("[placeholder: paste the address]", "fill in"),
+        ("file:", "files"),
+        ("files.example.com,", "files.example.com."),
+        (".", ""),
+    ],
+)
+def test_what_is_reached_is_said_in_words(host: str, words: str) -> None:
+    (said,) = capability_words(Capability(hosts=[host])) or [""]
+    assert words in said
+    assert "{{" not in said
+    assert "[placeholder" not in said

@@ -60,7 +60,7 @@ def test_an_approved_plan_stays_with_what_the_answer_made_of_it() -> None:
     assert view.contract is not None
     assert view.approach == "Long"
     assert view.contract.test_questions == ["Why?"]
-    assert "## Test questions\n- Why?\n" in view.text
+    assert "## Test questions\n- “Why?”\n" in view.text
     assert "Who are you?" not in view.text
     assert view.contract.credential_requirements == ["openAIApi"]
 

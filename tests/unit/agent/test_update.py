@@ -363,7 +363,7 @@ async def test_a_protected_flow_is_changed_and_why_it_cannot_be_tested_is_said()
     approval = await bench.start("colder", target=row.id)
     assert "is protected by an API key" in approval["message"]
     review = await bench.answer(action="approve")
-    assert review["reason"] == "tests_failed"
+    assert review["reason"] == "not_tested"
     assert "Give this service that key" in review["message"]
     await bench.answer(action="accept")
     assert str(inputs_of(bench.flowise.flows[row.id], "chatOpenAI_0")["temperature"]) == "0.1"
