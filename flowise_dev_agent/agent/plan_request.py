@@ -8,9 +8,7 @@ from flowise_dev_agent.agent.context import AgentContext
 from flowise_dev_agent.agent.domain import DiscoverRequest, DomainDiscoveryResult, Domains
 from flowise_dev_agent.agent.failed_trials import failed_trials
 from flowise_dev_agent.agent.nodes.patch import flow_so_far
-from flowise_dev_agent.agent.state import (
-    AgentState,
-)
+from flowise_dev_agent.agent.state import MAX_CLARIFICATION_ROUNDS, AgentState
 from flowise_dev_agent.agent.toolbox import SessionToolbox
 from flowise_dev_agent.models.messages import DeltaSink
 from flowise_dev_agent.patch import Finding
@@ -54,6 +52,13 @@ async def discover(state: AgentState, context: AgentContext, domains: Domains, p
     return Discovered(flows, others, tuple(failed), attachments)
 
 
+def goes_on(state: AgentState, context: AgentContext) -> bool:
+    """True if no question about the requirement is wanted any more."""
+    skip = state.request.skip_clarification
+    skip = context.limits.skip_clarification if skip is None else skip
+    return skip or state.intent.rounds >= MAX_CLARIFICATION_ROUNDS
+
+
 async def plan_request(
     state: AgentState,
     context: AgentContext,
@@ -95,6 +100,7 @@ async def plan_request(
         previous=previous,
         parts=parts_of(intent.parts or split(requirement), state.intent.clarifications, feedback or "", previous),
         review=Review(lookups),
+        goes_on=goes_on(state, context),
         feedback=feedback,
         verdict=state.review.verdict,
         failed=await failed_trials(state, context),

@@ -29,6 +29,7 @@ _ID = 1_000
 _NAME = 200
 _UUID = re.compile(r"\b[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\b", re.IGNORECASE)
 _SHORTEST: Final = 3
+_QUOTED: Final = re.compile(r"[\"'“”„«»‘’]\s*([^\"'“”„«»‘’]{1,200}?)\s*[\"'“”„«»‘’]")
 #: Most words of a text that are searched for names, and most words of one name.
 _NAMING_WORDS: Final = 1_000
 _NAME_WORDS: Final = 10
@@ -200,7 +201,7 @@ def _exact(rows: list[FlowRow], target: str | None, hint: str | None, text: str)
     by_id = {match.casefold() for match in _UUID.findall(f"{hint or ''} {text}")} & ids
     if by_id:
         return by_id.pop() if len(by_id) == 1 else None
-    named = [row for row in rows if _says_name(row, hint or "")]
+    named = [row for row in rows if _says_name(row, hint or "")] or [row for row in rows if _is_called(row, text)]
     longest = max(named, key=lambda row: len(row.name), default=None)
     if longest is None or not all(row is longest or _says_name(row, longest.name) for row in named):
         return None
@@ -217,7 +218,21 @@ def _score(row: FlowRow, target: str | None, hint: str | None, text: str) -> int
     return _NAME if any(_says_name(row, part) for part in (target, hint, text) if part) else 0
 
 
-def _says_name(row: FlowRow, words: str) -> bool:
+def names_a_flow(found: "FoundTargets", text: str) -> str | None:
+    """Name of the best of the found flows, if a text calls it by its exact name."""
+    return next((one.name for one in found.candidates if _is_called(one, text)), None)
+
+
+def _is_called(row: FlowRow | TargetCandidate, text: str) -> bool:
+    """True if a text has the exact name; one of a single word has to be quoted, as it may be any word."""
+    if len(row.name.split()) > 1:
+        return _says_name(row, text)
+    return len(row.name) >= _SHORTEST and any(
+        said.casefold().strip() == row.name.casefold().strip() for said in _QUOTED.findall(text)
+    )
+
+
+def _says_name(row: FlowRow | TargetCandidate, words: str) -> bool:
     name = row.name.casefold().strip()
     return len(name) >= 3 and re.search(rf"(?<!\w){re.escape(name)}(?!\w)", words.casefold()) is not None
 

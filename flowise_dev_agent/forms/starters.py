@@ -19,9 +19,11 @@ from flowise_dev_agent.forms.defaults import without_braces
 from flowise_dev_agent.forms.offer import DeclinedError, Offer
 from flowise_dev_agent.forms.providers import BY_CHAT, PART, PROVIDERS, named_model
 from flowise_dev_agent.knowledge.nodes import NodeStore
+from flowise_dev_agent.patch.model.placeholders import MARK
 from flowise_dev_agent.schemas.base import Contract, JsonObject
 from flowise_dev_agent.schemas.designs import DesignForm
 from flowise_dev_agent.schemas.document_stores import DocumentStoreView
+from flowise_dev_agent.texts import say_in
 
 Language = Literal["en", "de", "fr", "es"]
 LANGUAGES: Final[tuple[Language, ...]] = get_args(Language)
@@ -138,6 +140,22 @@ def needs_of(starter: str, form: DesignForm, *, attached: bool = False) -> tuple
     own = next(one.needs for one in starters() if one.id == starter)
     reads = not attached and any(source.kind in FILES for source in form.sources)
     return (*form.needs, *["attachments"] * reads, *(one for one in own if not getattr(form, one)))
+
+
+def with_placeholders(form: DesignForm, needs: Sequence[str], language: str) -> DesignForm:
+    """Form whose missing texts, pages and stores are a marked text, and whose answer has one field. An address that a
+    step calls stays open: nothing can stand in for it.
+    """
+    made = form.model_dump(mode="json")
+    for path in needs:
+        if path == "fields":
+            made["fields"] = [{"name": "answer"}]
+        elif path.startswith("sources."):
+            number = int(path.split(".")[1])
+            about = made["sources"][number].get("about") or ""
+            marked = f"{MARK}: {say_in(language, 'plan.placeholder.source')}]"
+            made["sources"][number] = {"kind": "text", "text": marked, "about": about}
+    return DesignForm.model_validate(made)
 
 
 # --- Which starter, and which language ----------------------------------------------------------------------------

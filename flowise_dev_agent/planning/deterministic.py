@@ -7,7 +7,7 @@ from typing import Any, Final
 from flowise_dev_agent.forms.offer import Offer
 from flowise_dev_agent.forms.ops import to_ops
 from flowise_dev_agent.forms.plan import incomplete, plan_of
-from flowise_dev_agent.forms.starters import choose, language_of, needs_of
+from flowise_dev_agent.forms.starters import choose, language_of, needs_of, with_placeholders
 from flowise_dev_agent.forms.telling import short
 from flowise_dev_agent.planning.reasoner import Reasoner
 from flowise_dev_agent.planning.requests import ClassifyRequest, JudgeRequest, PatchRequest, PlanRequest, Reasoned
@@ -42,6 +42,8 @@ class DeterministicReasoner(Reasoner):
             return _reasoned(_renamed(request, request.new_name))
         if request.is_new and (request.previous is None or request.previous.declined):
             return _started(request)
+        if request.is_new and request.previous and request.feedback:
+            return _kept(request.previous, request)
         goal, name = short(request.feedback or request.requirement), request.target or request.intent.title
         declined = Plan(
             goal=goal, operation=request.intent.operation, flow_name=name, declined=text("interrupt.words_need_model")
@@ -134,13 +136,29 @@ def _started(request: PlanRequest) -> Reasoned[Plan]:
         attached=attached,
         language=request.intent.language,
     )
+    form, needs = chosen.form, chosen.needs
+    if needs and request.goes_on:
+        form = with_placeholders(form, needs, chosen.language)
+        needs = needs_of(chosen.starter, form, attached=True)
     starter = ChosenStarter(
-        id=chosen.starter, title=chosen.title, form=chosen.form, words=[*chosen.matched], names=[*chosen.recognised],
-        needs=[*chosen.needs],
+        id=chosen.starter, title=chosen.title, form=form, words=[*chosen.matched], names=[*chosen.recognised],
+        needs=[*needs],
     )  # fmt: skip
     intent = request.intent.model_copy(update={"language": chosen.language})
-    plan = _plan_of(chosen.form, replace(request, parts=(), intent=intent))
+    plan = _plan_of(form, replace(request, parts=(), intent=intent))
     return replace(_reasoned(incomplete(plan, starter.needs) if starter.needs else plan), starter=starter)
+
+
+def _kept(previous: Plan, request: PlanRequest) -> Reasoned[Plan]:
+    """The plan as it was, which can be approved, with the words that only a model could read as not done."""
+    reason = say_in(request.intent.language, "interrupt.words_need_model")
+    unread = [
+        part.model_copy(update={"state": "not_understood", "reason": reason})
+        for part in request.parts
+        if part.source.startswith("feedback") and part.id not in {one.id for one in previous.parts}
+    ]
+    plan = previous.model_copy(update={"parts": [*previous.parts, *unread]})
+    return replace(_reasoned(plan), starter=request.starter)
 
 
 def _problem_of(answer: str) -> str:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from flowise_dev_agent.knowledge.credential_requirements import required_types
 from flowise_dev_agent.knowledge.nodes import NodeStore
@@ -17,12 +17,19 @@ from flowise_dev_agent.planning.requests import PatchRequest, PlanRequest
 from flowise_dev_agent.sanitize import shortened
 from flowise_dev_agent.schemas.plan import AmendAnswer, FlowKind, Part, PartAccount, Plan, PlannedNode, PlannedValue
 
+_GO_ON: Final = (
+    "`declined` asks a question, and the person wants no more questions. Plan with what is known: mark what you choose "
+    "as `assumed` with what you chose, and name in `placeholders` what only the person can give."
+)
+
 
 def checked_plan(plan: Plan, request: PlanRequest) -> Plan:
     """Plan corrected by known facts: operation, spelling of node names, credential types."""
     update: dict[str, Any] = {}
     if _only_answers(plan, request):
         return plan.model_copy(update={"operation": "question", "credential_requirements": []})
+    if plan.asks and request.goes_on:
+        raise UnusableOutputError([_GO_ON])
     if plan.declined or request.intent.operation == "question":
         if not plan.declined and not plan.answer:
             raise UnusableOutputError(["This is a question about a flow: put what you found into `answer`."])

@@ -195,6 +195,8 @@ class PlanRequest(_Request):
     skills: tuple[str, ...] = ()
     #: Parts of everything that the person said; the plan accounts for each.
     parts: tuple[Part, ...] = ()
+    #: The person asked to go on: nothing is asked, what is open becomes an assumption or a placeholder.
+    goes_on: bool = False
     #: Completes and checks a proposed plan; None takes it as it is.
     review: "Callable[[Plan, PlanRequest], Awaitable[ReviewedPlan]] | None" = None
 

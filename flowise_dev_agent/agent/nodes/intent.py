@@ -1,5 +1,6 @@
 """Phase A: classify the person's intent, and clarify the requirement."""
 
+from contextlib import suppress
 from typing import Any
 
 from langgraph.runtime import Runtime
@@ -11,6 +12,8 @@ from flowise_dev_agent.agent.drift import catalogue_of
 from flowise_dev_agent.agent.emit import Emitter
 from flowise_dev_agent.agent.interrupts import option
 from flowise_dev_agent.agent.state import MAX_CLARIFICATION_ROUNDS, AgentState, IntentState, PlanState, Update
+from flowise_dev_agent.agent.targets import find_targets, names_a_flow
+from flowise_dev_agent.errors import FlowiseError
 from flowise_dev_agent.forms.starters import language_of
 from flowise_dev_agent.planning.requests import ClassifyRequest
 from flowise_dev_agent.planning.wording import split
@@ -48,6 +51,9 @@ async def classify_intent(state: AgentState, runtime: Runtime[AgentContext]) -> 
     )
     emit.reasoned("classify", result)
     intent = result.value
+    if result.mode == "deterministic" and intent.operation == "create" and forced is None:
+        # Code reads no words, but knows the names of the flows.
+        intent = intent.model_copy(update={"target_hint": await _named_flow(runtime.context, request.requirement)})
     skip = request.skip_clarification
     skip = runtime.context.limits.skip_clarification if skip is None else skip
     ask = (
@@ -64,6 +70,14 @@ async def classify_intent(state: AgentState, runtime: Runtime[AgentContext]) -> 
         "usage": state.usage.plus("classify", result),
         "answer": None,
     }
+
+
+async def _named_flow(context: AgentContext, requirement: str) -> str | None:
+    """Name of the flow that the requirement calls by its exact name, if there is one."""
+    with suppress(FlowiseError):
+        found = await find_targets(context.flows, context.flowise, target=None, hint=None, text=requirement)
+        return names_a_flow(found, requirement)
+    return None
 
 
 def of_form(form: DesignForm, language: str) -> Update:
@@ -95,7 +109,7 @@ async def hydrate_context(state: AgentState, runtime: Runtime[AgentContext]) -> 
     """Ask the open questions; without any, record the node types that this session builds for."""
     intent = state.intent
     if intent.questions:
-        answer: dict[str, Any] = interrupt(_clarification(intent).as_value())
+        answer: dict[str, Any] = interrupt(_clarification(intent).in_language(state.language).as_value())
         if answer["action"] == "cancel":
             return {"answer": answer, "outcome": "cancelled", "intent": IntentState(questions=[])}
         given: list[str] = answer.get("answers") or []

@@ -38,7 +38,7 @@ async def test_a_sentence_becomes_a_starter_that_can_be_approved(bench: Bench) -
 async def test_the_plan_of_a_starter_is_in_the_language_of_its_sentence(bench: Bench) -> None:
     data = (await bench.start("Baue einen freundlichen Assistenten für neue Kollegen"))["data"]
     assert data["language"] == "de"
-    assert f"## {say_in('de', 'plan.heading.nodes')}" in data["plan"].splitlines()
+    assert f"## {say_in('de', 'plan.heading.outline')}" in data["plan"].splitlines()
     changed = await bench.answer(action="request_changes", design=data["form"])
     assert changed["data"]["language"] == "de"
 
@@ -76,8 +76,12 @@ async def test_other_words_choose_another_starter(bench: Bench) -> None:
 
 async def test_words_about_a_plan_and_a_change_in_words_are_declined_and_name_other_ways(bench: Bench) -> None:
     await bench.start("x", design={"name": "Desk", "prompt": "You help."})
-    declined = await bench.answer(action="request_changes", feedback="Make it friendlier")
-    assert (declined["reason"], declined["data"]["form"]["name"]) == ("declined", "Desk")
+    unread = await bench.answer(action="request_changes", feedback="Make it friendlier")
+    assert (unread["reason"], unread["data"]["form"]["name"]) == ("plan_ready", "Desk")
+    # The plan is as it was and says what of the words is not done: it can be approved, or its form changed.
+    assert [one["quote"] for one in unread["data"]["not_done"]] == ["Make it friendlier"]
+    assert unread["data"]["contract"]["nodes"]
+    assert "approve" in actions(unread)
     ready = await bench.answer(action="request_changes", design={"name": "Desk", "prompt": "You help kindly."})
     assert ready["reason"] == "plan_ready"
 
@@ -102,3 +106,28 @@ async def test_a_copy_and_a_new_name_need_no_words(bench: Bench, operation: str)
     names = sorted(flow.name for flow in bench.flowise.flows.values())
     assert names == (sorted(["Second desk", row.name]) if operation == "copy" else ["Second desk"])
     assert {flow.flow_data for flow in bench.flowise.flows.values()} == {row.flow_data}
+
+
+async def test_going_on_builds_with_a_placeholder_and_says_so(bench: Bench) -> None:
+    ready = await bench.start("Answer questions from our website", skip_clarification=True)
+    assert "approve" in actions(ready)
+    assert any("[PLACEHOLDER" in one for one in ready["data"]["contract"]["placeholders"])
+    assert "[PLACEHOLDER" in ready["data"]["plan"]
+    assert (await bench.answer(action="approve"))["type"] == "result_review"
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        ('In the flow "Support bot", set the temperature to 0.2', True),
+        ("Make Support bot answer in French", True),
+        ("A bot for our support", False),
+    ],
+)
+async def test_a_flow_that_is_called_by_its_exact_name_is_found(bench: Bench, words: str, found: bool) -> None:
+    row = await add_flow(bench, name="Support bot")
+    question = await bench.start(words)
+    assert question["type"] == ("select_target" if found else "plan_approval")
+    if found:
+        assert question["reason"] == "existing_flow_named"
+        assert question["data"]["candidates"][0]["id"] == row.id

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from flowise_dev_agent.knowledge.nodes import NodeStore
+from flowise_dev_agent.models.parsing import UnusableOutputError
 from flowise_dev_agent.patch import AddNode, GraphIR, SetParam, compile_ops
 from flowise_dev_agent.patch.views.graph_view import GraphView
 from flowise_dev_agent.planning.plan_checks import checked_plan, is_done_by_values
@@ -101,3 +102,16 @@ def test_a_question_that_was_taken_for_a_change_is_answered(previous: Plan | Non
     else:
         made = checked_plan(answered, request)
         assert (made.operation, made.answer) == ("question", "It is gpt-4o.")
+
+
+@pytest.mark.parametrize("goes_on", [True, False])
+def test_a_plan_asks_nothing_of_a_person_who_wants_to_go_on(goes_on: bool, catalogue: NodeStore) -> None:
+    asks = plan(nodes=[], declined="Which database is it?")
+    request = plan_request(catalogue, goes_on=goes_on)
+    if goes_on:
+        with pytest.raises(UnusableOutputError, match="assumed"):
+            checked_plan(asks, request)
+    else:
+        assert checked_plan(asks, request).asks
+    # What cannot be built stays declined.
+    assert checked_plan(plan(nodes=[], declined="There is no such thing."), request).declined
