@@ -380,7 +380,7 @@ def failure(
         node=node,
         phase=phase,
         status=public_status("failed"),
-        summary=problem.detail,
+        summary=problem.worded("detail"),
     )
     error = problem.model_dump(mode="json", exclude_none=True)
     return RunResult(status="failed", event=event, columns=columns or {}, error=error)
@@ -399,7 +399,7 @@ def _waiting(
         node=node,
         phase=phase,
         status=public_status("waiting"),
-        summary=interrupt.message,
+        summary=interrupt.worded("message"),
     )
     return RunResult(
         status="waiting",

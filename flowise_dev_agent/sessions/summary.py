@@ -12,7 +12,7 @@ from flowise_dev_agent.persistence import AuditFilter, AuditLog, Events, Session
 from flowise_dev_agent.sanitize import shortened
 from flowise_dev_agent.schemas.audit import AuditRow
 from flowise_dev_agent.schemas.base import TextCode, Worded
-from flowise_dev_agent.schemas.change import Conflict, SessionChange
+from flowise_dev_agent.schemas.change import Conflict, Difference, SessionChange
 from flowise_dev_agent.schemas.session import ApprovedPlan, SessionSummary, SessionView
 from flowise_dev_agent.sessions.answer_words import ledger_lines
 from flowise_dev_agent.sessions.views import session_view
@@ -91,7 +91,7 @@ class _Writer:
             words = f"{self._translated(view.error, 'detail')} {self._translated(view.error, 'hint')}"
             yield [self._heading("summary.error"), "", words.strip()]
         if change and (change.diff.text != "no difference"):
-            heading = self._heading("summary.change", change=change.diff.summary)
+            heading = self._heading("summary.change", change=self._difference(change.diff))
             yield [heading, "", "```diff", *change.diff.text.splitlines(), "```"]
         if view.result and view.result.conflicts:
             yield [self._heading("summary.conflicts"), "", *map(self._saved_over, view.result.conflicts)]
@@ -108,12 +108,14 @@ class _Writer:
     def _facts(self, view: SessionView) -> Iterator[str]:
         totals = view.totals
         yield f"- {self._say('summary.session', session=f'`{view.thread_id}`', instance=f'`{view.instance}`')}"
+        status = self._say(f"status.{view.status}")
         if view.outcome:
-            yield f"- {self._say('summary.ended', status=view.status, outcome=view.outcome)}"
+            yield f"- {self._say('summary.ended', status=status, outcome=self._say(f'outcome.{view.outcome}'))}"
         else:
-            yield f"- {self._say('summary.status', status=view.status)}"
+            yield f"- {self._say('summary.status', status=status)}"
         if view.operation_mode:
-            yield f"- {self._say('summary.operation', operation=view.operation_mode, iteration=view.iteration)}"
+            operation = self._say(f"operation.{view.operation_mode}")
+            yield f"- {self._say('summary.operation', operation=operation, iteration=view.iteration)}"
         if view.chatflow_id:
             place = f"`{view.chatflow_id}`" + (f", {view.chatflow_url}" if view.chatflow_url else "")
             yield f"- {self._say('summary.chatflow', chatflow=place)}"
@@ -136,6 +138,17 @@ class _Writer:
             yield ""
         for line in plan.text.strip().splitlines():
             yield f"##{line}" if line.startswith("#") else line
+
+    def _difference(self, diff: Difference) -> str:
+        counts = {
+            "nodes_added": len(diff.added),
+            "nodes_removed": len(diff.removed),
+            "nodes_moved": len(diff.moved),
+            "fields_changed": sum(len(node.fields) for node in diff.changed),
+            "connections_made": len(diff.connected),
+            "connections_cut": len(diff.disconnected),
+        }
+        return ", ".join(self._say(f"change.{code}", count=count) for code, count in counts.items() if count)
 
     def _saved_over(self, conflict: Conflict) -> str:
         ours, theirs = conflict.ours[:12], conflict.theirs[:12]

@@ -3,6 +3,7 @@
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from playwright.async_api import Browser, Page, expect
@@ -108,7 +109,9 @@ async def english(
     )
     ours = english_words(language)
     # Names are quoted.
-    lines = [(line.strip(), re.sub(r"„[^“]*“|«[^»]*»|https?://\S+", " ", line.lower())) for line in text.splitlines()]
+    lines = [
+        (line.strip(), re.sub(r"„[^“]*“|“[^”]*”|«[^»]*»|https?://\S+", " ", line.lower())) for line in text.splitlines()
+    ]
     found = [line for line, said in lines if line not in names and ours & set(re.findall(r"[^\W\d_]{4,}", said))]
     return list(dict.fromkeys(found))
 
@@ -157,13 +160,21 @@ def _plays_german(standin: ModelStandIn) -> None:
         "steps": ["Alles verbinden."],
         "test_questions": ["Hallo"],
     }
+    german = {"title": "Der Leuchtturm", "language": "de"}
     colder = change("chatOpenAI_0", "temperature", 0.2)
-    colder["plan"] = [{**plan, **says} for plan in colder["plan"]]
+    colder["plan"] = [{**plan, **says, "nodes": _in_german(plan["nodes"])} for plan in colder["plan"]]
+    colder["classify"] |= german
+    support = {**SUPPORT, "classify": {**SUPPORT["classify"], **german}}
+    support["plan"] = {**SUPPORT["plan"], **says, "nodes": _in_german(SUPPORT["plan"]["nodes"])}
     script(standin, colder, when=COLDER)
     script(standin, tells("Er benutzt `gpt-4o`."), when=WHICH_MODEL)
-    script(standin, {**SUPPORT, "plan": {**SUPPORT["plan"], "declined": "Das ist kein Flow."}}, when=APP)
+    script(standin, {**support, "plan": {**support["plan"], "declined": "Das ist kein Flow."}}, when=APP)
     script(standin, {"classify": {**colder["classify"], "target_hint": "Lagune"}}, when=LAGOON)
-    script(standin, {**SUPPORT, "plan": {**SUPPORT["plan"], **says}})
+    script(standin, support)
+
+
+def _in_german(nodes: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{**node, "purpose": "gehört dazu"} for node in nodes]
 
 
 @pytest.mark.nightly
