@@ -8,6 +8,7 @@ from collections.abc import Mapping
 
 from flowise_dev_agent.patch.model.findings import Finding, error
 from flowise_dev_agent.patch.model.graph import GraphIR
+from flowise_dev_agent.patch.model.model_uses import ModelEnds
 from flowise_dev_agent.patch.model.named import with_names
 from flowise_dev_agent.patch.model.schema import Schemas
 from flowise_dev_agent.patch.model.shape import parse_document
@@ -20,6 +21,7 @@ from flowise_dev_agent.patch.validate import (
     connections,
     credentials,
     limits,
+    models,
     nested,
     nodes,
     params,
@@ -44,6 +46,7 @@ RULE_MODULES = (
     variables,
     params,
     limits,
+    models,
     rows,
     nested,
     prompts,
@@ -63,12 +66,14 @@ def validate_flow(
     kind: str = "CHATFLOW",
     base_flow_data: str | None = None,
     tools: Mapping[str, str] | None = None,
+    model_ends: ModelEnds | None = None,
 ) -> list[Finding]:
     """All findings, in the order of rules and nodes; empty for a valid flow. Any text may be given.
 
     ``credentials`` maps the instance's credential ids to their types; None means unknown, and then only missing ones
     are reported. ``base_flow_data`` is the flow before an update: node types without a schema are warnings if it has
     them (community nodes), else errors. ``tools`` maps ids of the instance's custom tools to names; None means unknown.
+    ``model_ends`` are the models, by node type and id, that have ended or end soon.
 
     >>> from flowise_dev_agent.knowledge.nodes import NodeStore
     >>> from flowise_dev_agent.patch import AddNode, compile_ops
@@ -98,6 +103,7 @@ def validate_flow(
         known_names=known,
         kind=kind,
         tools=tools,
+        model_ends=model_ends or {},
     )
     found = [finding for rule in RULES if kind in rule.kinds for finding in rule.check(context)]
     return with_names(found, context.graph, schemas)

@@ -4,13 +4,14 @@ A rule is a generator over the flow; the decorator lists the codes that it can r
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from flowise_dev_agent.patch.model.definitions import Definitions
 from flowise_dev_agent.patch.model.findings import Finding
 from flowise_dev_agent.patch.model.flow_data import InputEntry
 from flowise_dev_agent.patch.model.graph import FlowEdge, GraphIR
+from flowise_dev_agent.patch.model.model_uses import ModelEnd, ModelEnds
 from flowise_dev_agent.patch.model.nested import Nested, nested_components
 from flowise_dev_agent.patch.model.node import FlowNode
 from flowise_dev_agent.patch.model.outputs import Output
@@ -37,7 +38,8 @@ class Connection:
 class FlowContext:
     """A flow under check. ``known_names`` are node types that the flow had before the update.
 
-    ``credentials`` maps ids to types, ``tools`` ids to names; None means unknown.
+    ``credentials`` maps ids to types, ``tools`` ids to names; None means unknown. ``model_ends`` are the models that
+    have ended or end soon.
     """
 
     graph: GraphIR
@@ -46,6 +48,7 @@ class FlowContext:
     known_names: frozenset[str] = frozenset()
     kind: str = "CHATFLOW"
     tools: Mapping[str, str] | None = None
+    model_ends: ModelEnds = field(default_factory=dict[tuple[str, str], ModelEnd])
 
     @cached_property
     def nodes(self) -> list[FlowNode]:

@@ -344,8 +344,11 @@ def _tool_not_chosen(flow: Flow, schemas: Schemas) -> None:
 
 
 _WARNINGS = {"VERSION_DRIFT", "UNKNOWN_PARAM", "ISOLATED_NODE", "DEAD_END"}
-#: Codes whose flows have their own tests below.
-_ELSEWHERE = {"UNVERIFIED_NODE", "UNKNOWN_TOOL", "PROMPT_BRACES", "NOT_A_LIST", "PROMPT_VALUE_MISSING", "NOT_AN_ID"}
+#: Codes whose flows have their own tests, below or in `test_model_uses.py`.
+_ELSEWHERE = {
+    *("UNVERIFIED_NODE", "UNKNOWN_TOOL", "PROMPT_BRACES", "NOT_A_LIST", "PROMPT_VALUE_MISSING", "NOT_AN_ID"),
+    *("MODEL_ENDED", "MODEL_ENDS"),
+}
 
 
 @pytest.mark.parametrize("name", GOLDEN)

@@ -9,6 +9,7 @@ from uuid import UUID, uuid4
 from flowise_dev_agent.errors import FlowiseError, FlowiseNotFoundError
 from flowise_dev_agent.flowise.models import Chatflow, ChatflowCreate, Credential, NodeList
 from flowise_dev_agent.knowledge.nodes import NodeStore
+from flowise_dev_agent.patch import OptionEntry
 from flowise_dev_agent.persistence.intents import WriteIntent
 
 
@@ -101,6 +102,9 @@ class FakeServer(FakeFlowise):
         return NodeList(tuple(dict(schema.raw) for schema in self._catalogue.schemas.values()), "committed")
 
     async def list_tools(self) -> list[dict[str, Any]]:
+        return []
+
+    async def node_options(self, name: str, method: str) -> list[OptionEntry]:
         return []
 
     async def list_credentials(self) -> list[Credential]:
