@@ -18,6 +18,7 @@ from flowise_dev_agent.errors import AgentError, ConfigurationError, InvalidInpu
 from flowise_dev_agent.flowise.client import FlowiseClient
 from flowise_dev_agent.flowise.models import Chatflow
 from flowise_dev_agent.knowledge.flow_index import AllFlows, FlowSource
+from flowise_dev_agent.knowledge.model_ends import UsedModel
 from flowise_dev_agent.knowledge.pattern_library import PatternLibrary
 from flowise_dev_agent.knowledge.templates import Template
 from flowise_dev_agent.models.messages import DeltaSink, SessionBudget, Toolbox
@@ -266,6 +267,13 @@ class FlowDomain(DomainCapability):
         """Add to the plan the figures of its new document stores that are known before they are made."""
         del context
         return plan
+
+    async def planned_models(
+        self, context: AgentContext, plan: Plan, base: GraphIR, *, ending_only: bool
+    ) -> list[UsedModel]:
+        """Models of the flow after the plan, with their ends and what the server offers; all, or those that end."""
+        del context, plan, base, ending_only
+        return []
 
     async def try_code(self, context: AgentContext, code: WrittenCode) -> list[Finding]:
         """Findings from running the code on samples.

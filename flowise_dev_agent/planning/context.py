@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
+from flowise_dev_agent.knowledge.model_ends import UsedModel
 from flowise_dev_agent.patch import Finding, GraphIR, Schemas
 from flowise_dev_agent.planning.requests import PlanRequest, ServerNames
 from flowise_dev_agent.schemas.document_stores import DocumentStoreView
@@ -27,6 +28,10 @@ class ServerLookups(Protocol):
 
     async def measure_stores(self, plan: Plan) -> Plan:
         """Add to the plan the figures of its new document stores that are known before they are made."""
+        ...
+
+    async def planned_models(self, plan: Plan, base: GraphIR, *, ending_only: bool) -> list[UsedModel]:
+        """Models of the flow after the plan, with their ends and what the server offers; all, or those that end."""
         ...
 
 

@@ -13,6 +13,7 @@ from flowise_dev_agent.planning.passes.feasibility import feasibility
 from flowise_dev_agent.planning.passes.files_to_come import files_to_come
 from flowise_dev_agent.planning.passes.images import images
 from flowise_dev_agent.planning.passes.mappings import mappings
+from flowise_dev_agent.planning.passes.model_ends import current_models, ending_models
 from flowise_dev_agent.planning.passes.personal_data import personal_data
 from flowise_dev_agent.planning.passes.planned_values import planned_values
 from flowise_dev_agent.planning.passes.ready_tools import NO_AGENT, ready_tools
@@ -24,7 +25,7 @@ from flowise_dev_agent.schemas.plan import Plan
 Pass: TypeAlias = Callable[[PlanContext], PlanContext | Awaitable[PlanContext]]
 
 #: Passes of a plan that code makes from a form.
-OF_FORM: Final[Sequence[Pass]] = (target, document_stores, ready_tools, images)
+OF_FORM: Final[Sequence[Pass]] = (target, document_stores, ready_tools, images, current_models)
 #: Passes of each plan that a model proposes: their problems go back to it.
 OF_PROPOSAL: Final[Sequence[Pass]] = (
     target,
@@ -33,6 +34,7 @@ OF_PROPOSAL: Final[Sequence[Pass]] = (
     document_stores,
     ready_tools,
     images,
+    current_models,
     feasibility,
     missing_resources,
     uncovered_parts,
@@ -45,6 +47,7 @@ OF_TAKEN_PLAN: Final[Sequence[Pass]] = (
     measured_stores,
     files_to_come,
     personal_data,
+    ending_models,
 )
 #: A model cannot correct these: the person has to say what they want.
 _FOR_THE_PERSON: Final = frozenset({NO_AGENT})

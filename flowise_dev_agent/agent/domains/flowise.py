@@ -31,10 +31,12 @@ from flowise_dev_agent.errors import FlowiseError
 from flowise_dev_agent.flowise.models import Chatflow
 from flowise_dev_agent.knowledge.document_stores import read_stores
 from flowise_dev_agent.knowledge.flow_check import check_flow
+from flowise_dev_agent.knowledge.model_ends import UsedModel, used_models
 from flowise_dev_agent.knowledge.templates import Template
 from flowise_dev_agent.patch import Finding, GraphIR, NodeSchema, summarize
 from flowise_dev_agent.planning.passes.document_stores import measured
 from flowise_dev_agent.planning.passes.feasibility import reviewed
+from flowise_dev_agent.planning.passes.model_ends import models_after
 from flowise_dev_agent.planning.requests import JudgeRequest, PatchRequest, Reasoned, ServerNames
 from flowise_dev_agent.schemas.document_stores import DocumentStoreView
 from flowise_dev_agent.schemas.plan import Expectation, Plan, TestCase
@@ -158,6 +160,13 @@ class FlowiseCapability(FlowDomain):
 
     async def measure_stores(self, context: AgentContext, plan: Plan) -> Plan:
         return await measured(plan, context.files, context.flowise)
+
+    async def planned_models(
+        self, context: AgentContext, plan: Plan, base: GraphIR, *, ending_only: bool
+    ) -> list[UsedModel]:
+        schemas = (await context.knowledge.nodes()).schemas
+        uses = await asyncio.to_thread(models_after, plan, base, schemas)
+        return await used_models(uses, context.flowise, ending_only=ending_only)
 
     async def try_code(self, context: AgentContext, code: WrittenCode) -> list[Finding]:
         scope = ToolScope(flowise=context.flowise, knowledge=context.knowledge, plan=code.plan)

@@ -19,6 +19,7 @@ from flowise_dev_agent.approval.reach import hosts_in
 from flowise_dev_agent.errors import FlowiseError, InvalidInputError, PatchError
 from flowise_dev_agent.knowledge.flow_check import check_flow
 from flowise_dev_agent.patch import BindCredential, Finding, PatchOp, errors, ops_from_list
+from flowise_dev_agent.patch.validate.models import MODEL_END_CODES
 from flowise_dev_agent.redaction import masked
 from flowise_dev_agent.sanitize import shortened
 from flowise_dev_agent.schemas.verdict import Trace
@@ -146,7 +147,9 @@ class FlowiseChecks:
             kind=kind,
             without_credentials=scope.without_credentials,
         )
-        return found + made.lacking + made.left_out + severities
+        # The plan decides on the models; the person knows of their ends.
+        told = [finding for finding in severities if finding.code not in MODEL_END_CODES]
+        return found + made.lacking + made.left_out + told
 
 
 def _short(value: JsonValue) -> str:

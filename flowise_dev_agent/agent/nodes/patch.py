@@ -34,6 +34,7 @@ from flowise_dev_agent.errors import ModelOutputError, PatchError
 from flowise_dev_agent.knowledge.credential_requirements import required_types
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import AddNode, Finding, GraphIR, NodeSchema, PatchOp
+from flowise_dev_agent.patch.validate.models import MODEL_END_CODES
 from flowise_dev_agent.patch.views.graph_view import GraphView
 from flowise_dev_agent.planning.passes.attached import contents
 from flowise_dev_agent.planning.passes.ready_tools import merged
@@ -83,7 +84,10 @@ async def compile_patch_ir(
             "patch": PatchState(ops=[], own=False),
             "check": CheckState(findings=unknown, flow_sha=None, validated_sha=None, retries=retries),
         }
-    findings = [finding for finding in state.check.findings if finding.origin == "new"]
+    # The plan decides on the models, whose ends the person knows.
+    findings = [
+        finding for finding in state.check.findings if finding.origin == "new" and finding.code not in MODEL_END_CODES
+    ]
     if scope is None:
         raise LookupError("The scope of the patch is not defined.")
     stays = plan.only_renames or plan.only_fills

@@ -25,6 +25,7 @@ from flowise_dev_agent.agent.state import (
 )
 from flowise_dev_agent.agent.toolbox import SessionToolbox
 from flowise_dev_agent.approval.binding import beyond_approval, capability_of, with_agreed
+from flowise_dev_agent.knowledge.model_ends import UsedModel
 from flowise_dev_agent.patch import Finding, GraphIR
 from flowise_dev_agent.planning.context import PlanContext
 from flowise_dev_agent.planning.passes.document_stores import (
@@ -142,6 +143,9 @@ class _Lookups:
 
     async def measure_stores(self, plan: Plan) -> Plan:
         return await self._flows.measure_stores(self._context, plan)
+
+    async def planned_models(self, plan: Plan, base: GraphIR, *, ending_only: bool) -> list[UsedModel]:
+        return await self._flows.planned_models(self._context, plan, base, ending_only=ending_only)
 
 
 def _is_approved(state: AgentState, previous: Plan | None, plan: Plan) -> bool:

@@ -83,6 +83,21 @@ async def reviewed(plan: Plan, base: GraphIR, schemas: Schemas, flowise: Flowise
 
 def _tried(plan: Plan, base: GraphIR, schemas: Schemas) -> tuple[GraphIR | None, list[Finding]]:
     """Compile the plan without new connections: (flow or None, findings)."""
+    try:
+        graph = flow_after(plan, base, schemas)
+    except PatchError as error:
+        return None, [_as_advice(Finding.model_validate(one)) for one in error.details["findings"]]
+    if graph is None:
+        return None, []
+    found = validate_flow(graph.to_flow_data(), schemas=schemas, credentials=None, kind=plan.flow_kind)
+    return graph, [
+        *unfed(plan, base, graph, schemas),
+        *(_as_advice(one) for one in errors(found) if _concerns(one, plan, graph)),
+    ]
+
+
+def flow_after(plan: Plan, base: GraphIR, schemas: Schemas) -> GraphIR | None:
+    """Flow after the plan, without its new connections; None if the plan changes nothing. Raises PatchError."""
     ops = [
         *(
             AddNode(node_name=one.node_name, node_id=one.node_id, label=one.label or None)
@@ -92,17 +107,7 @@ def _tried(plan: Plan, base: GraphIR, schemas: Schemas) -> tuple[GraphIR | None,
         *(RemoveNode(node_id=id_) for id_ in plan.removals),
     ]
     whole = with_planned_values(ops, plan, base)
-    if not whole:
-        return None, []
-    try:
-        graph = compile_ops(base, whole, schemas).graph
-    except PatchError as error:
-        return None, [_as_advice(Finding.model_validate(one)) for one in error.details["findings"]]
-    found = validate_flow(graph.to_flow_data(), schemas=schemas, credentials=None, kind=plan.flow_kind)
-    return graph, [
-        *unfed(plan, base, graph, schemas),
-        *(_as_advice(one) for one in errors(found) if _concerns(one, plan, graph)),
-    ]
+    return compile_ops(base, whole, schemas).graph if whole else None
 
 
 def _as_advice(finding: Finding) -> Finding:

@@ -22,7 +22,12 @@ INTENT = {"operation": "create", "ambiguity": 0, "title": "Support bot"}
 VAGUE = {**INTENT, "ambiguity": 8, "questions": ["What for?"]}
 OPS = {
     "ops": [
-        {"op_type": "AddNode", "node_name": "chatOpenAI", "node_id": "chatOpenAI_0", "params": {"modelName": "gpt-4o"}},
+        {
+            "op_type": "AddNode",
+            "node_name": "chatOpenAI",
+            "node_id": "chatOpenAI_0",
+            "params": {"modelName": "gpt-5.4"},
+        },
         {"op_type": "AddNode", "node_name": "bufferMemory", "node_id": "bufferMemory_0"},
         {"op_type": "AddNode", "node_name": "conversationChain", "node_id": "conversationChain_0"},
         {
@@ -39,7 +44,10 @@ OPS = {
         },
     ]
 }
-PLAN = plan().model_dump() | {"parts": [{"id": "p1", "state": "covered", "nodes": ["chatOpenAI_0"]}]}
+PLAN = plan().model_dump() | {
+    "values": [{"node_id": "chatOpenAI_0", "param": "modelName", "value": "gpt-5.4"}],
+    "parts": [{"id": "p1", "state": "covered", "nodes": ["chatOpenAI_0"]}],
+}
 ANSWERS: list[Any] = [INTENT, PLAN, OPS, {"done": True}]
 
 

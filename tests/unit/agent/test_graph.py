@@ -67,7 +67,7 @@ async def test_a_sentence_becomes_a_tested_flow_with_two_answers(bench: Bench) -
 
 def with_extra(**params: Any) -> list[PatchOp]:
     return [
-        AddNode(node_name="chatOpenAI", node_id="chatOpenAI_0", params={"modelName": "gpt-4o", **params}),
+        AddNode(node_name="chatOpenAI", node_id="chatOpenAI_0", params={"modelName": "gpt-5.4", **params}),
         *ops()[1:],
     ]
 

@@ -1,0 +1,122 @@
+"""Models of a plan that have ended or end soon: replaced where nobody chose them, told where somebody did."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+from flowise_dev_agent.errors import PatchError
+from flowise_dev_agent.knowledge.model_ends import UsedModel
+from flowise_dev_agent.patch import GraphIR, Schemas
+from flowise_dev_agent.patch.model.model_uses import EMBEDDINGS, ModelUse, model_uses
+from flowise_dev_agent.patch.model.named import with_names
+from flowise_dev_agent.patch.model.nested import Steps, parse_path, value_at, with_value
+from flowise_dev_agent.patch.validate.models import model_end_finding
+from flowise_dev_agent.planning.context import PlanContext
+from flowise_dev_agent.planning.passes.feasibility import flow_after
+from flowise_dev_agent.schemas.plan import Plan, PlannedValue
+
+#: May stand between the parts of a model id in a person's words.
+_BETWEEN: Final = r"[-._: ]?"
+#: Not behind a model id: there begins the id of another one.
+_GOES_ON: Final = r"(?![-.]?\w)(?! (?:mini|nano|pro|turbo|flash|lite|audio|search|chat|codex|preview)\b)"
+#: Date or alias behind a model id, which nobody says.
+_SNAPSHOT: Final = re.compile(r"[-@](?:\d{4}-\d{2}-\d{2}|\d{8}|latest)$")
+
+
+async def current_models(context: PlanContext) -> PlanContext:
+    """Set the models that nobody chose to the newest that the server offers; find chosen ones that end.
+
+    In a plan by a form the person chose what they named; in another plan its model chose each value that it has.
+    """
+    plan, ending = context.plan, list[UsedModel]()
+    for used in await _planned(context, ending_only=not context.by_form):
+        if is_asked_for(used.use.model, context.words):
+            continue
+        is_chosen = not context.by_form and _value_for(plan, used.use) is not None
+        if used.newest and not is_chosen and (used.end or not _is_embedding(used.use, context.schemas)):
+            plan = _with_model(plan, used.use, used.newest)
+        elif used.end:
+            ending.append(used)
+    return _telling(context.having(plan), ending)
+
+
+async def ending_models(context: PlanContext) -> PlanContext:
+    """Tell the person of each model in the plan that has ended or ends soon, also of one that they asked for."""
+    return _telling(context, await _planned(context, ending_only=True))
+
+
+def models_after(plan: Plan, base: GraphIR, schemas: Schemas) -> list[ModelUse]:
+    """Models of the flow after the plan; empty if the plan changes nothing or cannot be compiled."""
+    try:
+        graph = flow_after(plan, base, schemas)
+    except PatchError:
+        return []
+    return [*model_uses(graph, schemas)] if graph else []
+
+
+def is_asked_for(model: str, words: Iterable[str]) -> bool:
+    """True if the words name exactly this model, in their own spelling: `GPT 4o` is `gpt-4o` but no `gpt-4o-mini`."""
+    brand, *rest = re.split(r"[-._:@/ ]+", _SNAPSHOT.sub("", model.casefold()))
+    sizes = [re.escape(one) for one in rest if one.isalpha()]
+    numbers = [re.escape(one) for one in rest if not one.isalpha()]
+    # "Claude 4.5 Sonnet" and "Sonnet 4.5" are `claude-sonnet-4-5`.
+    optional = "?" if sizes and numbers else ""
+    orders = {_BETWEEN.join(parts) for parts in (map(re.escape, rest), [*sizes, *numbers], [*numbers, *sizes])}
+    spoken = rf"(?:{re.escape(brand)}{_BETWEEN}){optional}(?:{'|'.join(sorted(orders))})"
+    pattern = re.compile(rf"(?<![\w.-]){spoken}{_GOES_ON}")
+    return any(pattern.search(" ".join(one.casefold().split())) for one in words)
+
+
+async def _planned(context: PlanContext, *, ending_only: bool) -> list[UsedModel]:
+    """Models of the new nodes, and those that the plan sets in nodes that exist."""
+    plan = context.plan
+    if context.lookups is None or not context.is_open:
+        return []
+    new = plan.new_nodes
+    found = await context.lookups.planned_models(plan, context.base, ending_only=ending_only)
+    return [one for one in found if one.use.where in new or _value_for(plan, one.use) is not None]
+
+
+def _telling(context: PlanContext, models: Sequence[UsedModel]) -> PlanContext:
+    known = {finding.key for finding in context.plan.findings}
+    titles = {node.node_id: node.label for node in context.plan.nodes if node.label}
+    found = [model_end_finding(one.use, one.end) for one in models if one.end]
+    named = with_names(found, context.base, context.schemas, titles)
+    return context.found([finding for finding in named if finding.key not in known])
+
+
+def _is_embedding(use: ModelUse, schemas: Schemas) -> bool:
+    """True for a model of embeddings: another one cannot read the vectors that a store may have."""
+    schema = schemas.get(use.component)
+    return schema is not None and schema.category == EMBEDDINGS
+
+
+def _value_for(plan: Plan, use: ModelUse) -> PlannedValue | None:
+    """The planned value that holds the model."""
+    return next((one for one in plan.values if (inside := _inside(one, use)) is not None and _has(one, inside)), None)
+
+
+def _with_model(plan: Plan, use: ModelUse, model: str) -> Plan:
+    """Plan with another model, in the planned value that holds it or has a place for it, else in a new one."""
+    values = list(plan.values)
+    for index, one in enumerate(values):
+        inside = _inside(one, use)
+        if inside is not None and (not inside or value_at({"": one.value}, ("", *inside[:-1])) is not None):
+            values[index] = one.model_copy(update={"value": with_value(one.value, inside, model)})
+            break
+    else:
+        values.append(PlannedValue(node_id=use.where, param=use.field, value=model))
+    return plan.model_copy(update={"values": values})
+
+
+def _inside(value: PlannedValue, use: ModelUse) -> Steps | None:
+    """Path of the model's field inside a planned value; None if the field lies elsewhere."""
+    whole, around = parse_path(use.field), parse_path(value.param)
+    if value.node_id != use.where or not whole or not around or whole[: len(around)] != around:
+        return None
+    inside = whole[len(around) :]
+    return inside if not inside or isinstance(value.value, Mapping | list) else None
+
+
+def _has(value: PlannedValue, inside: Steps) -> bool:
+    return value_at({"": value.value}, ("", *inside)) not in (None, "")
