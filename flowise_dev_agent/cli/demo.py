@@ -23,7 +23,7 @@ from flowise_dev_agent.errors import AgentError
 from flowise_dev_agent.schemas.requests import StartSession
 from flowise_dev_agent.settings import FlowiseSettings, Settings
 
-REQUIREMENT: Final = "Build a customer support assistant with gpt-4.1-mini"
+REQUIREMENT: Final = "Build a customer support assistant with gpt-5.4-mini"
 
 
 def run(settings: Settings, *, once: bool, port: int | None) -> bool:

@@ -5,8 +5,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from flowise_dev_agent.forms.offer import DeclinedError
-from flowise_dev_agent.forms.providers import BY_CHAT, MODEL_PARAMS
+from flowise_dev_agent.forms.providers import BY_CHAT
 from flowise_dev_agent.patch import InputParam, NodeSchema
+from flowise_dev_agent.patch.model.model_uses import MODEL_FIELDS
 from flowise_dev_agent.patch.model.placeholders import MARK, placeholder_file
 from flowise_dev_agent.patch.model.visibility import is_visible
 from flowise_dev_agent.texts import text
@@ -60,7 +61,7 @@ def _needed(schema: NodeSchema) -> Mapping[str, Any]:
     if needed := _NEEDED.get(schema.name):
         return needed
     # A model for node types that have none by default and would not run.
-    lacking = (one for one in schema.params if one.name in MODEL_PARAMS and not one.optional)
+    lacking = (one for one in schema.params if one.name in MODEL_FIELDS and not one.optional)
     provider = BY_CHAT.get(schema.name)
     empty = [one.name for one in lacking if one.default in (None, "")]
     return dict.fromkeys(empty, provider.model) if provider else {}

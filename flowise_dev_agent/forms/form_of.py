@@ -27,6 +27,7 @@ from flowise_dev_agent.forms.step_plans import (
     variable,
 )
 from flowise_dev_agent.patch.model import agentflow as v2
+from flowise_dev_agent.patch.model.model_uses import MODEL_FIELDS
 from flowise_dev_agent.patch.model.placeholders import stands_in
 from flowise_dev_agent.schemas.designs import PROMPT_FIELDS, DesignForm, stored_form
 from flowise_dev_agent.schemas.form_parts import WEEKDAYS
@@ -55,7 +56,6 @@ _ATOM: Final = r'(?:"(?:[^"\\]|\\.)*"|\$value\d+)'
 _JOINED: Final = re.compile(rf"{_ATOM}(?: \+ {_ATOM})*")
 _CODE: Final = re.compile(r"return JSON\.stringify\((.*)\);", re.DOTALL)
 _VARIABLE: Final = re.compile(r"\{\{ ([^{}]+) \}\}")
-_MODEL_FIELDS: Final = ("modelName", "model")
 
 
 def form_of(plan: Plan, requirement: str) -> DesignForm | None:
@@ -276,7 +276,7 @@ class _Reader:
     def _of_model(self, step: dict[str, Any], prefix: str, values: Mapping[str, Any]) -> dict[str, Any]:
         """Record the model of a step."""
         chat, settings = values[f"{prefix}Model"], dict[str, Any](values[f"{prefix}ModelConfig"])
-        names = [settings.pop(name) for name in _MODEL_FIELDS if name in settings]
+        names = [settings.pop(name) for name in MODEL_FIELDS if name in settings]
         temperature = settings.pop("temperature", None)
         self._need(all(map(stands_in, settings.values())))
         self._models.append((len(self._steps), names[0] if names else re.sub(r"^chat|Chat", "", chat), temperature))

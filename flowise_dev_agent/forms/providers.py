@@ -27,11 +27,11 @@ class Provider:
 
 #: More specific names first: "Azure OpenAI" is not OpenAI, and "Llama on Groq" is Groq's.
 PROVIDERS: Final = (
-    Provider("azureChatOpenAI", ("azure openai", "azure"), (), "azureOpenAIEmbeddings", "gpt-4.1-mini"),
+    Provider("azureChatOpenAI", ("azure openai", "azure"), (), "azureOpenAIEmbeddings", "gpt-5.2"),
     Provider("awsChatBedrock", ("aws bedrock", "bedrock"), (), "AWSBedrockEmbeddings"),
-    Provider("chatGoogleVertexAI", ("vertex ai", "vertex"), (), "googlevertexaiEmbeddings", "gemini-2.5-flash"),
-    Provider("chatOpenRouter", ("openrouter",), (), None, "openai/gpt-4.1-mini"),
-    Provider("groqChat", ("groq",), ("llama",), None, "llama-3.3-70b-versatile", 5),
+    Provider("chatGoogleVertexAI", ("vertex ai", "vertex"), (), "googlevertexaiEmbeddings", "gemini-3.5-flash"),
+    Provider("chatOpenRouter", ("openrouter",), (), None, "openai/gpt-5.4-mini"),
+    Provider("groqChat", ("groq",), ("llama",), None, "openai/gpt-oss-120b", 5),
     Provider("chatOllama", ("ollama",), (), "ollamaEmbedding", "llama3.2"),
     Provider("chatTogetherAI", ("together ai", "together"), (), "togetherAIEmbedding",
              "meta-llama/Llama-3.3-70B-Instruct-Turbo"),
@@ -47,19 +47,17 @@ PROVIDERS: Final = (
     Provider("chatDeepseek", (), ("deepseek",)),
     Provider("chatCohere", ("cohere",), ("command",), "cohereEmbeddings"),
     Provider("chatPerplexity", ("perplexity",), ("sonar",)),
-    Provider("chatXAI", ("x.ai", "xai"), ("grok",), None, "grok-3-mini"),
+    Provider("chatXAI", ("x.ai", "xai"), ("grok",), None, "grok-4.3"),
     Provider("chatOpenAI", ("openai", "chatgpt"), ("gpt", "o1", "o3", "o4"), "openAIEmbeddings", common=1),
 )  # fmt: skip
 BY_CHAT: Final = {provider.chat: provider for provider in PROVIDERS}
-#: Fields that hold the id of a model.
-MODEL_PARAMS: Final = frozenset({"modelName", "model"})
-#: Family name without a version -> id of the newest model.
-_NEWEST: Final = {
+#: Family name without a version -> id of the newest model, for servers whose list of models is not known.
+NEWEST: Final = {
     "claude-sonnet": "claude-sonnet-4-6",
     "claude-haiku": "claude-haiku-4-5",
     "claude-opus": "claude-opus-4-7",
-    "gemini-flash": "gemini-2.5-flash",
-    "gemini-pro": "gemini-2.5-pro",
+    "gemini-flash": "gemini-3.5-flash",
+    "gemini-pro": "gemini-3.1-pro-preview",
     "mistral-small": "mistral-small-latest",
     "mistral-medium": "mistral-medium-latest",
     "mistral-large": "mistral-large-latest",
@@ -126,7 +124,7 @@ def _spell_id(name: str, provider: Provider) -> str | None:
         if plain == "claude":
             return None
     name = re.sub(r"^gpt(?=\d)", "gpt-", plain) if plain.startswith("gpt") else name
-    return _NEWEST.get(plain, name)
+    return NEWEST.get(plain, name)
 
 
 def default_provider(offer: Offer, *, with_embeddings: bool) -> Provider:
@@ -152,5 +150,5 @@ def _whole(name: str) -> re.Pattern[str]:
 
 
 def _family(name: str) -> re.Pattern[str]:
-    # Matches "gpt4" and "o3-mini", but not "option" or "commander".
+    # Matches "gpt4" and "o3", but not "option" or "commander".
     return re.compile(rf"(?<!\w){name}(?![^\W\d])", re.IGNORECASE)

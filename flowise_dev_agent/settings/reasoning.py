@@ -15,7 +15,7 @@ Effort = Literal["low", "medium", "high", "xhigh", "max"]
 Thinking = Literal["adaptive", "disabled"]
 Mode = Literal["llm_guided", "deterministic"]
 #: Azure calls deployments, Bedrock and Vertex models by names of their own: those have no default.
-DEFAULT_MODELS: dict[str, str] = {"claude": "claude-sonnet-4-6", "openai": "gpt-4.1", "deterministic": "none"}
+DEFAULT_MODELS: dict[str, str] = {"claude": "claude-sonnet-5-5", "openai": "gpt-5.4", "deterministic": "none"}
 
 
 class ReasoningSettings(BaseSettings):

@@ -249,7 +249,7 @@ async def the_first_day(
     ask = recorder.ask
     file = {"file": ("hours.txt", b"Opening hours: 9 to 5", "text/plain")}
     attachment = (await ask("add_attachment", files=file))["id"]
-    wish = "Build a support chatbot with GPT-4o and memory"
+    wish = "Build a support chatbot with GPT-5.4-mini and memory"
     asked = {"requirement": wish, "attachments": [], "webhook_url": receiver.url()}
     session = (await ask("start_session", asked))["thread_id"]
     of_session = {"session_id": session}

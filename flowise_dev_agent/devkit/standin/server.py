@@ -27,7 +27,7 @@ _ON_PLATFORM = re.compile(
     r"/models?/(?P<model>[^/]+)[/:](?P<way>invoke|invoke-with-response-stream|rawPredict|streamRawPredict)$"
 )
 _HEADERS = {"x-model-stand-in": "1"}
-_MODELS = ("gpt-4o", "gpt-4o-mini", "claude-sonnet-4-6", "text-embedding-3-small")
+OFFERED_MODELS = ("gpt-5.4", "gpt-5.4-mini", "claude-sonnet-5-5", "text-embedding-3-small")
 _MAX_REQUESTS = 1000
 #: Limit for a response that a finished test left open.
 _GATE_SECS = 60
@@ -124,7 +124,9 @@ class ModelStandIn(BackgroundServer):
         if path == "/":
             return JSONResponse({"service": LABEL, "model": False, "openai": "/v1", "anthropic": "/"})
         if path.endswith("/models"):
-            return JSONResponse({"object": "list", "data": [{"id": name, "object": "model"} for name in _MODELS]})
+            return JSONResponse(
+                {"object": "list", "data": [{"id": name, "object": "model"} for name in OFFERED_MODELS]}
+            )
         return _unknown(path)
 
     async def _post(self, http: Request) -> Response:

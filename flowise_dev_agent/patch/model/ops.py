@@ -170,7 +170,7 @@ PatchOp = Annotated[
 ]
 
 _EXAMPLES: tuple[PatchOp, ...] = (
-    AddNode(node_name="chatOpenAI", node_id="chatOpenAI_0", params={"modelName": "gpt-4o"}),
+    AddNode(node_name="chatOpenAI", node_id="chatOpenAI_0", params={"modelName": "gpt-5.4"}),
     SetParam(node_id="chatOpenAI_0", param_name="temperature", value=0.2),
     Connect(source_node_id="chatOpenAI_0", target_node_id="conversationChain_0", target_anchor="model"),
     BindCredential(node_id="chatOpenAI_0", credential_type="openAIApi"),

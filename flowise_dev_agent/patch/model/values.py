@@ -194,7 +194,9 @@ def _config(value: Any) -> tuple[Any, ValueProblem | None]:
     inputs = _parsed(value)
     if isinstance(inputs, dict):
         return inputs, None
-    return value, ValueProblem("NOT_AN_OBJECT", "An object of field values is needed.", example={"modelName": "gpt-4o"})
+    return value, ValueProblem(
+        "NOT_AN_OBJECT", "An object of field values is needed.", example={"modelName": "gpt-5.4"}
+    )
 
 
 def _parsed(value: Any) -> Any:

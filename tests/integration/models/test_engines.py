@@ -24,6 +24,7 @@ from flowise_dev_agent.models.messages import ToolCall as Call
 from flowise_dev_agent.planning.llm import LlmReasoner
 from flowise_dev_agent.planning.requests import ClassifyRequest
 from flowise_dev_agent.settings import ReasoningSettings
+from flowise_dev_agent.settings.reasoning import DEFAULT_MODELS
 
 KEY = "sk-very-secret-key-1234"
 SCHEMA: dict[str, Any] = {
@@ -370,7 +371,7 @@ async def test_p80_claude_gets_no_temperature_and_a_cached_prefix(standin: Model
     body = standin.requests[0].body
     assert "temperature" not in body
     assert body["system"] == [{"type": "text", "text": "prefix", "cache_control": {"type": "ephemeral"}}]
-    assert body["model"] == "claude-sonnet-4-6"
+    assert body["model"] == DEFAULT_MODELS["claude"]
     await engine.aclose()
 
 

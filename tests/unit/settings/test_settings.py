@@ -6,6 +6,7 @@ import pytest
 
 from flowise_dev_agent.errors import ConfigurationError
 from flowise_dev_agent.settings import Settings, load_settings
+from flowise_dev_agent.settings.reasoning import DEFAULT_MODELS
 
 
 @pytest.fixture(autouse=True)
@@ -20,10 +21,10 @@ def _clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: object) -> Non
     ("environment", "engine", "model"),
     [
         ({}, "deterministic", "none"),
-        ({"ANTHROPIC_API_KEY": "a"}, "claude", "claude-sonnet-4-6"),
-        ({"OPENAI_API_KEY": "o"}, "openai", "gpt-4.1"),
-        ({"OPENAI_BASE_URL": "http://localhost:11434/v1"}, "openai", "gpt-4.1"),
-        ({"ANTHROPIC_API_KEY": "a", "OPENAI_API_KEY": "o"}, "claude", "claude-sonnet-4-6"),
+        ({"ANTHROPIC_API_KEY": "a"}, "claude", DEFAULT_MODELS["claude"]),
+        ({"OPENAI_API_KEY": "o"}, "openai", DEFAULT_MODELS["openai"]),
+        ({"OPENAI_BASE_URL": "http://localhost:11434/v1"}, "openai", DEFAULT_MODELS["openai"]),
+        ({"ANTHROPIC_API_KEY": "a", "OPENAI_API_KEY": "o"}, "claude", DEFAULT_MODELS["claude"]),
         ({"ANTHROPIC_API_KEY": "a", "REASONING_ENGINE": "deterministic"}, "deterministic", "none"),
     ],
 )

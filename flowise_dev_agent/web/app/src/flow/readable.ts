@@ -9,7 +9,7 @@ const isSet = (value: unknown): boolean => value !== "" && value !== null && val
 /** A file in a field, as Flowise keeps it: its type, and its name unless the text was cut before it. */
 const FILE = /^data:([\w.+/-]+);base64,[^,]*(?:,filename:([^,]+))?$/;
 
-/** "calculator" and "system · Be kind." of rows, "Model Name gpt-4o · Temperature 0.2" of settings; else the text. */
+/** "calculator" and "system · Be kind." of rows, "Model Name gpt-5.4 · Temperature 0.2" of settings; else the text. */
 export function readable(text: string): string {
   const file = FILE.exec(text);
   if (file) return file[2] ?? file[1] ?? text;

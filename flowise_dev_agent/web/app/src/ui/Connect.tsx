@@ -226,7 +226,7 @@ function ModelForm({ onClose, onDone }: FormProps) {
           name="model"
           most={200}
           required={other}
-          placeholder={other ? "" : provider === "claude" ? "claude-sonnet-4-6" : "gpt-4.1-mini"}
+          placeholder={other ? "" : provider === "claude" ? "claude-sonnet-5-5" : "gpt-5.4"}
         />
       </label>
     </ConnectForm>
