@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import re
 from pathlib import Path
 from typing import Any
 
@@ -60,26 +59,6 @@ async def test_a_flow_is_validated_and_tested_and_nothing_of_it_stays(
     assert await flowise_client.get_chatflow(row.id) == row
     assert await history_of(flowise, row.id) == []
     assert {found.id async for found in flowise_client.iter_chatflows()} == flows
-
-
-async def test_a_flow_on_a_model_that_ended_is_warned_of_with_what_the_server_offers_instead(
-    shared_service: SharedService, flowise_client: FlowiseClient, tmp_path: Path
-) -> None:
-    row, service = await make_flow(flowise_client), await shared_service()
-    (name,) = re.findall(r'"modelName": ?"(gpt-3[^"]+)"', row.flow_data)
-    offered = {one["name"] for one in await flowise_client.node_options("chatOpenAI", "listModels")}
-    async with http_of(service) as http:
-        said = (await ok(await http.post("/flows/validate", json={"flow_data": row.flow_data})))["validation"]
-        (warning,) = [one for one in said["warnings"] if one["code"] == "MODEL_ENDED"]
-        assert (said["valid"], warning["params"]["model"]) == (True, name)
-        replacement = warning["params"]["replacement"]
-        assert replacement in offered
-        mended = row.flow_data.replace(f'"{name}"', f'"{replacement}"')
-        said = (await ok(await http.post("/flows/validate", json={"flow_data": mended})))["validation"]
-        assert not [one for one in said["warnings"] if one["code"].startswith("MODEL_END")]
-    printed = await run_command(service, tmp_path, "flows", "check", row.id)
-    assert warning["params"]["day"] in printed
-    assert replacement in printed
 
 
 @pytest.mark.nightly
