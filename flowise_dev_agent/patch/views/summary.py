@@ -29,10 +29,11 @@ def summarize(graph: GraphIR, limit: int = 4000) -> str:
     >>> from flowise_dev_agent.knowledge.nodes import NodeStore
     >>> from flowise_dev_agent.patch import AddNode, compile_ops
     >>> schemas = NodeStore.from_snapshot().schemas
-    >>> ops = [AddNode(node_name="chatOpenAI", node_id="chatOpenAI_0", params={"temperature": 0.2})]
+    >>> params = {"modelName": "gpt-5.4-mini", "temperature": 0.2}
+    >>> ops = [AddNode(node_name="chatOpenAI", node_id="chatOpenAI_0", params=params)]
     >>> print(summarize(compile_ops(GraphIR.empty(), ops, schemas).graph))
     1 nodes:
-    - chatOpenAI_0 (chatOpenAI) 'OpenAI': modelName='gpt-4o-mini', temperature=0.2, no credential
+    - chatOpenAI_0 (chatOpenAI) 'OpenAI': modelName='gpt-5.4-mini', temperature=0.2, no credential
     0 connections:
     """
     nodes = [_node_line(node) for node in graph.nodes if not node.is_note]
