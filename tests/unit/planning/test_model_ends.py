@@ -15,6 +15,7 @@ from flowise_dev_agent.patch.views.graph_view import GraphView
 from flowise_dev_agent.planning.context import PlanContext
 from flowise_dev_agent.planning.passes.model_ends import current_models, ending_models, is_asked_for, models_after
 from flowise_dev_agent.planning.pipeline import Review
+from flowise_dev_agent.planning.requests import ServerNames
 from flowise_dev_agent.schemas.designs import DesignForm
 from flowise_dev_agent.schemas.document_stores import DocumentStoreView
 from flowise_dev_agent.schemas.plan import Plan, PlannedNode, PlannedValue
@@ -46,6 +47,9 @@ class Lookups:
 
     async def document_stores(self) -> list[DocumentStoreView]:
         return []
+
+    async def names(self) -> ServerNames:
+        return ServerNames()
 
     async def review_plan(self, plan: Plan, base: GraphIR) -> list[Any]:
         return []
