@@ -228,14 +228,14 @@ class Verdict(Versioned, Worded):
     def not_shown(self) -> list[str]:
         """Reasons why a running flow is not called working, one line each."""
         told = {item.reason for item in self.criteria}
-        found = [(item.reason, _short(item.text)) for item in self.criteria if item.state != "shown"] + [
-            (part.reason, f"“{_short(part.quote)}”")
+        found = [(item.worded("reason"), _short(item.text)) for item in self.criteria if item.state != "shown"] + [
+            (part.worded("reason"), f"“{_short(part.quote)}”")
             for part in self.parts
             if part.state not in ("done", "assumed") and (not part.reason or part.reason not in told)
         ]
         by_reason: dict[str, list[str]] = {}
         for reason, words in found:
-            by_reason.setdefault(reason.rstrip(". "), []).append(words)
+            by_reason.setdefault(reason, []).append(words)
         return [_listed(texts, reason) for reason, texts in by_reason.items()]
 
 
@@ -244,5 +244,6 @@ def _short(text: str) -> str:
 
 
 def _listed(texts: list[str], reason: str) -> str:
-    rest = f" and {len(texts) - _MOST_LISTED} more" if len(texts) > _MOST_LISTED else ""
-    return f"{'; '.join(texts[:_MOST_LISTED])}{rest}{f' ({reason})' if reason else ''}"
+    listed, more = "; ".join(texts[:_MOST_LISTED]), len(texts) - _MOST_LISTED
+    said = text("verdict.and_more", listed=listed, number=more) if more > 0 else listed
+    return text("verdict.listed", listed=said, reason=reason) if reason else text("verdict.listed_alone", listed=said)

@@ -357,7 +357,7 @@ def _outcome(
         return "tests_passed", [text("interrupt.works", passed=passed, total=len(results))]
     listed = verdict.not_shown()
     answered = text("interrupt.answers", passed=passed, total=len(results))
-    missing = text("interrupt.not_shown", listed=". ".join(listed)) if listed else ""
+    missing = text("interrupt.not_shown", listed=sentences(*listed)) if listed else ""
     said = [answered, verdict.what_was_shown(), missing]
     if verdict.done:
         return "tests_passed", said

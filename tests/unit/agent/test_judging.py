@@ -294,7 +294,7 @@ def test_a_step_that_no_test_came_to_is_told() -> None:
     data = flow("startAgentflow", "llmAgentflow", "agentAgentflow", "loopAgentflow")
     made = verdict(vote(), traces=(ran("startAgentflow_0", "llmAgentflow_1"),), data=data)
     assert made.headline == "runs"
-    assert made.not_shown() == ["The step 'L2' runs (No test came to it)"]
+    assert made.not_shown() == ["The step 'L2' runs: No test came to it."]
 
 
 def test_what_is_not_shown_is_told_once_for_each_reason_and_briefly() -> None:
@@ -303,7 +303,7 @@ def test_what_is_not_shown_is_told_once_for_each_reason_and_briefly() -> None:
     criteria = [Criterion(id=f"c{n}", text=text, not_tested=reason) for n, text in enumerate(texts, 1)]
     (line,) = verdict(Verdict(done=True), contract(criteria=criteria)).not_shown()
     assert line.startswith("It is fast; It is fast and says so in many")
-    assert line.endswith("…; It is first; It is prompt and 1 more (No clock here)")
+    assert line.endswith("…; It is first; It is prompt and 1 more: No clock here.")
     assert len(line) < 200
 
 
