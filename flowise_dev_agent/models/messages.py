@@ -3,10 +3,11 @@
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Literal, Protocol
+from typing import Any, Final, Literal, Protocol
 
 from pydantic import Field
 
+from flowise_dev_agent.models.capabilities import Kind, Loss
 from flowise_dev_agent.redaction import masked
 from flowise_dev_agent.schemas.base import Contract, JsonObject
 from flowise_dev_agent.schemas.usage import Usage
@@ -56,8 +57,8 @@ class Message(Contract):
     content: str = ""
     tool_calls: tuple[ToolCall, ...] = ()
     tool_call_id: str | None = None
-    #: Signed thinking blocks, which the provider requires back unchanged.
-    thinking: tuple[JsonObject, ...] = ()
+    #: The answer as the engine read it (a `ModelResponse`): its reasoning state has to go back unchanged.
+    turn: Any = Field(default=None, exclude=True, repr=False)
 
 
 class Toolbox(Protocol):
@@ -76,15 +77,21 @@ class Toolbox(Protocol):
 
 
 class EngineResponse(Contract):
-    """Answer of a model. `stop_reason` is the provider's value; `truncated`: the output limit cut the answer."""
+    """Answer of a model. `stop_reason` is the provider's value; `truncated`: the output limit cut the answer.
+
+    `turn` is the answer for the next request of the conversation. `kind` tells what the request held, `lost` what it
+    should have held and the model does not take.
+    """
 
     text: str
     tool_calls: tuple[ToolCall, ...] = ()
-    thinking: tuple[JsonObject, ...] = ()
+    turn: Any = Field(default=None, exclude=True, repr=False)
     usage: Usage = Usage()
     model: str = ""
     stop_reason: str = ""
     truncated: bool = False
+    kind: Kind = "both"
+    lost: tuple[Loss, ...] = ()
 
 
 DeltaSink = Callable[[str], None]

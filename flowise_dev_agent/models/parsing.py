@@ -88,6 +88,14 @@ def parse_model(text: str, model: type[M]) -> M:
     raise UnusableOutputError(problems[:_MAX_PROBLEMS])
 
 
+def is_object(text: str) -> bool:
+    """True if `text` holds a whole JSON object, or the beginning of one."""
+    try:
+        return bool(parse_object(without_comments(text)))
+    except UnusableOutputError:
+        return is_cut(text)
+
+
 def is_cut(text: str) -> bool:
     """True if `text` begins a JSON object and ends before it is closed."""
     start = text.find("{")

@@ -6,6 +6,7 @@ from typing import Final
 
 from flowise_dev_agent.errors import BudgetSpentError, ReasoningError
 from flowise_dev_agent.models.base import ReasoningEngine
+from flowise_dev_agent.models.capabilities import Loss
 from flowise_dev_agent.models.messages import (
     MAX_TOOL_CALLS,
     DeltaSink,
@@ -17,7 +18,7 @@ from flowise_dev_agent.models.messages import (
     ToolCall,
     as_data,
 )
-from flowise_dev_agent.models.parsing import continued, is_cut, without_comments, without_thinking
+from flowise_dev_agent.models.parsing import continued, is_cut, is_object, without_comments, without_thinking
 from flowise_dev_agent.sanitize import shortened
 from flowise_dev_agent.schemas.base import JsonObject
 from flowise_dev_agent.schemas.usage import Usage
@@ -52,6 +53,7 @@ class ToolLoop:
         prompt: Prompt,
         *,
         model: str,
+        phase: str = "",
         output_schema: JsonObject,
         tools: Toolbox | None = None,
         budget: SessionBudget | None = None,
@@ -62,13 +64,17 @@ class ToolLoop:
         self._system = prompt.system
         self._messages = [Message(role="user", content=prompt.user)]
         self._model = model
+        self._phase = phase
         self._output_schema = output_schema
         self._tools = tools if settings.max_tool_iterations else None
         self._budget = budget
         self._on_delta = on_delta
         self._rounds_left = settings.max_tool_iterations
         self._calls_left = MAX_TOOL_CALLS
+        self._last: EngineResponse | None = None
         self.usage = Usage()
+        #: Features that the model did not take.
+        self.lost: set[Loss] = set()
 
     async def answer(self) -> EngineResponse:
         """Get the model's answer, after its tool calls; `text` should be the requested object.
@@ -81,7 +87,12 @@ class ToolLoop:
             may_look_up = self._tools is not None and self._rounds_left > 0 and self._calls_left > 0
             response = await self._request(may_look_up=may_look_up)
             if self._tools is None or not may_look_up or not response.tool_calls:
+                if response.kind == "look_up" and not is_object(response.text):
+                    # Nothing more is to be looked up: now the answer is asked for, held to its schema.
+                    self._rounds_left = 0
+                    continue
                 response = await self._whole(response)
+                self._last = response
                 return response.model_copy(update={"text": without_comments(response.text)})
             self._rounds_left -= 1
             self._messages += [
@@ -89,15 +100,16 @@ class ToolLoop:
                     role="assistant",
                     content=response.text,
                     tool_calls=response.tool_calls,
-                    thinking=response.thinking,
+                    turn=response.turn,
                 ),
                 *await self._look_up(self._tools, response.tool_calls),
             ]
 
     def hand_back(self, text: str, problems: Sequence[str]) -> None:
         """Return the answer to the model with its problems, for the next `answer`."""
+        turn = self._last.turn if self._last is not None and len(text) <= _SHOWN_BACK else None
         self._messages += [
-            Message(role="assistant", content=shortened(text, _SHOWN_BACK)),
+            Message(role="assistant", content=shortened(text, _SHOWN_BACK), turn=turn),
             Message(role="user", content=retry_text(problems)),
         ]
 
@@ -114,7 +126,7 @@ class ToolLoop:
             text = continued(response.text, rest.text)
             if text is None:
                 break
-            response = response.model_copy(update={"text": text, "truncated": rest.truncated})
+            response = response.model_copy(update={"text": text, "turn": None, "truncated": rest.truncated})
         return response
 
     async def _request(self, *more: Message, may_look_up: bool = False, answer: bool = True) -> EngineResponse:
@@ -134,12 +146,14 @@ class ToolLoop:
                 may_look_up=may_look_up,
                 output_schema=self._output_schema if answer else None,
                 model=self._model,
+                phase=self._phase,
                 on_delta=self._on_delta,
             )
         except ReasoningError as error:
             error.details["usage"] = (self.usage + Usage(**error.details.get("usage", {}))).model_dump()
             raise
         self.usage += response.usage
+        self.lost |= {*response.lost}
         return response.model_copy(update={"text": without_thinking(response.text)})
 
     async def _look_up(self, tools: Toolbox, calls: Sequence[ToolCall]) -> list[Message]:

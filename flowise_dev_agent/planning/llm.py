@@ -6,7 +6,7 @@ from typing import Any, Final, TypeVar, cast
 
 from pydantic import JsonValue, ValidationError
 
-from flowise_dev_agent.errors import BudgetSpentError, ModelOutputError, PatchError
+from flowise_dev_agent.errors import BudgetSpentError, ModelContextError, ModelOutputError, PatchError
 from flowise_dev_agent.models.answer_schemas import answer_schema
 from flowise_dev_agent.models.base import ReasoningEngine
 from flowise_dev_agent.models.messages import Prompt
@@ -65,7 +65,6 @@ class LlmReasoner(Reasoner):
         self._engine = engine
         self._settings = settings
         self._skills = Skills(settings.skills_dir)
-        self._room = room_in(settings.context_tokens)
 
     async def classify(self, request: ClassifyRequest) -> Reasoned[Intent]:
         async def read(text: str) -> Intent:
@@ -84,7 +83,7 @@ class LlmReasoner(Reasoner):
                 raise IncompleteOutputError(lacking, intent)
             return intent
 
-        return await self._ask("classify", classify_prompt(request, self._skills, self._room), read, request)
+        return await self._ask("classify", lambda room: classify_prompt(request, self._skills, room), read, request)
 
     async def plan(self, request: PlanRequest) -> Reasoned[Plan]:
         async def read(text: str) -> Plan:
@@ -99,7 +98,7 @@ class LlmReasoner(Reasoner):
                 raise IncompleteOutputError(problems[:12], reviewed.plan)
             return reviewed.plan
 
-        planned = await self._ask("plan", plan_prompt(request, self._skills, self._room), read, request)
+        planned = await self._ask("plan", lambda room: plan_prompt(request, self._skills, room), read, request)
         return await PromptWriter(self._engine, self._settings, self._skills).complete(planned, request)
 
     async def patch(self, request: PatchRequest) -> Reasoned[PatchAnswer]:
@@ -108,12 +107,14 @@ class LlmReasoner(Reasoner):
 
         if is_done_by_values(request):
             return Reasoned(OpsAnswer(), mode="deterministic")
-        return await self._ask("patch", patch_prompt(request, self._skills, self._room), read, request)
+        return await self._ask("patch", lambda room: patch_prompt(request, self._skills, room), read, request)
 
     async def judge(self, request: JudgeRequest) -> Reasoned[Verdict]:
         if request.stand_in and shows_content_only(request):
             return Reasoned(without_a_real_model(request), mode="llm_guided")
-        prompt = judge_prompt(request, self._skills, self._room)
+
+        def prompt(room: int) -> Prompt:
+            return judge_prompt(request, self._skills, room)
 
         async def read(text: str) -> Judgement:
             return checked_judgement(parse_model(text, Judgement), request)
@@ -138,7 +139,26 @@ class LlmReasoner(Reasoner):
     async def _ask(
         self,
         phase: Phase,
-        prompt: Prompt,
+        prompt: Callable[[int], Prompt],
+        read: Callable[[str], Awaitable[T]],
+        request: ClassifyRequest | PlanRequest | PatchRequest | JudgeRequest,
+    ) -> Reasoned[T]:
+        model = self._settings.model_for(phase, request.model)
+        window = await self._engine.window(model)
+        try:
+            return await self._ask_within(window, phase, prompt, read, request)
+        except ModelContextError:
+            # The provider may just have told its window.
+            smaller = await self._engine.window(model)
+            if smaller >= window:
+                raise
+            return await self._ask_within(smaller, phase, prompt, read, request)
+
+    async def _ask_within(
+        self,
+        window: int,
+        phase: Phase,
+        prompt: Callable[[int], Prompt],
         read: Callable[[str], Awaitable[T]],
         request: ClassifyRequest | PlanRequest | PatchRequest | JudgeRequest,
     ) -> Reasoned[T]:
@@ -146,8 +166,9 @@ class LlmReasoner(Reasoner):
         loop = ToolLoop(
             self._engine,
             self._settings,
-            prompt,
+            prompt(room_in(window)),
             model=model,
+            phase=phase,
             output_schema=answer_schema(phase),
             tools=request.tools,
             budget=request.budget,

@@ -81,7 +81,8 @@ class PromptWriter:
         self, node: PlannedNode, plan: Plan, request: PlanRequest, spent: Usage
     ) -> tuple[PlannedValue | None, Usage]:
         budget = request.budget and replace(request.budget, spent=request.budget.spent + spent)
-        prompt = step_prompt(node, plan, request, self._skills, room_in(self._settings.context_tokens))
+        window = await self._engine.window(self._settings.model_for("plan", request.model))
+        prompt = step_prompt(node, plan, request, self._skills, room_in(window))
         model = self._settings.model_for("plan", request.model)
         loop = ToolLoop(self._engine, self._settings, prompt, model=model, output_schema=_SCHEMA, budget=budget)
         try:

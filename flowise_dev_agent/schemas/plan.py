@@ -8,7 +8,8 @@ from pydantic import BeforeValidator, Field, StringConstraints, computed_field, 
 from typing_extensions import TypeAliasType
 
 from flowise_dev_agent.patch import Finding, PatchOp
-from flowise_dev_agent.schemas.base import Contract, JsonObject, JsonValue, Versioned, Worded
+from flowise_dev_agent.patch.model.named_values import NamedValues, named_values
+from flowise_dev_agent.schemas.base import Contract, JsonValue, Versioned, Worded
 from flowise_dev_agent.schemas.document_stores import PlannedStore
 
 Operation = Literal["create", "update", "copy", "question"]
@@ -123,7 +124,7 @@ class TestCase(Contract):
     id: str = Field(pattern=r"^t\d+$")
     turns: list[str] = Field(min_length=1, max_length=4, description="[] for a form, a webhook or a schedule")
     input: Literal["chat", "form", "webhook", "schedule"] = "chat"
-    payload: JsonObject | None = None
+    payload: NamedValues | None = None
     human: Literal["proceed", "reject"] | None = Field(default=None, description="The answer to a human-input node.")
     human_feedback: str = ""
     expect: Expectation = Expectation()
@@ -134,7 +135,7 @@ class TestCase(Contract):
         """Fill in the turn of a test of a form, a webhook or a schedule: the start data stands in for a message."""
         if not isinstance(data, dict) or data.get("turns"):
             return data
-        payload, started = data.get("payload"), data.get("input") or "chat"
+        payload, started = named_values(data.get("payload")), data.get("input") or "chat"
         if isinstance(payload, dict) and payload:
             return {**data, "turns": ["; ".join(f"{name}: {value}" for name, value in payload.items())[:1_000]]}
         return data if started == "chat" else {**data, "turns": [f"({started})"]}
@@ -359,7 +360,7 @@ class FunctionSample(Contract):
     """Expected result of a custom function for a sample input; without `result` it only must not fail."""
 
     node_id: str
-    variables: JsonObject = Field(default_factory=dict, description="By the names in the code, without $.")
+    variables: NamedValues = Field(default_factory=dict, description="By the names in the code, without $.")
     result: JsonValue = None
 
 

@@ -27,6 +27,7 @@ from flowise_dev_agent.settings.reasoning import (
     Mode,
     Phase,
     ReasoningSettings,
+    Route,
     Thinking,
 )
 from flowise_dev_agent.settings.sign_in import SignInSettings, check_service
@@ -46,6 +47,7 @@ __all__ = [
     "Phase",
     "ReasoningSettings",
     "RetentionSettings",
+    "Route",
     "ServerSettings",
     "Settings",
     "SignInSettings",

@@ -116,6 +116,7 @@ class KeptAnswers(ReasoningEngine):
         may_look_up: bool = True,
         output_schema: JsonObject | None = None,
         model: str | None = None,
+        phase: str = "",
         max_tokens: int | None = None,
         on_delta: DeltaSink | None = None,
     ) -> EngineResponse:

@@ -180,6 +180,9 @@ def _nested_definitions(batch: Batch, node: FlowNode, path: str) -> tuple[Steps,
     container: Any = node.inputs
     for index, step in enumerate(steps or ()):
         if isinstance(step, int):
+            if container in (None, ""):
+                # A list without a row.
+                container = []
             if isinstance(container, list) and step > len(container):
                 count = f"{len(container)} row{'' if len(container) == 1 else 's'}"
                 _no_such_row(

@@ -82,8 +82,9 @@ def with_value(container: Any, steps: Steps, value: Any) -> Any:
         return value
     step, rest = steps[0], steps[1:]
     if isinstance(step, int):
-        row = container[step] if step < len(container) else {}
-        return [*container[:step], with_value(row, rest, value), *container[step + 1 :]]
+        rows = container or []
+        row = rows[step] if step < len(rows) else {}
+        return [*rows[:step], with_value(row, rest, value), *rows[step + 1 :]]
     return {**container, step: with_value(container.get(step), rest, value)}
 
 

@@ -9,7 +9,8 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from flowise_dev_agent.errors import PatchError
 from flowise_dev_agent.patch.model.findings import Finding
-from flowise_dev_agent.patch.model.json_text import JsonObject, JsonValue, is_uuid
+from flowise_dev_agent.patch.model.json_text import JsonValue, is_uuid
+from flowise_dev_agent.patch.model.named_values import NamedValues
 from flowise_dev_agent.patch.model.suggest import closest, resolve_case
 from flowise_dev_agent.redaction import looks_secret
 
@@ -36,7 +37,7 @@ class AddNode(_Op):
         max_length=MAX_DESCRIPTION,
         description="what an agentflow step does; the type's by default",
     )
-    params: JsonObject = Field(default_factory=dict, description="field values by field name")
+    params: NamedValues = Field(default_factory=dict, description="field values by field name or path")
 
 
 class SetParam(_Op):
@@ -271,7 +272,8 @@ def ops_from_list(raw_ops: Sequence[Any]) -> list[PatchOp]:
         raise _unusable("EMPTY_PATCH", "The list of ops is empty.", "Answer with at least one op.")
     ops: list[PatchOp] = []
     findings: list[Finding] = []
-    for index, raw in enumerate(raw_ops):
+    for index, given in enumerate(raw_ops):
+        raw = _without_nulls(given)
         problems = _op_problems(index, raw)
         findings.extend(problems)
         if not problems:
@@ -279,6 +281,13 @@ def ops_from_list(raw_ops: Sequence[Any]) -> list[PatchOp]:
     if findings:
         raise patch_error(findings)
     return ops
+
+
+def _without_nulls(raw: Any) -> Any:
+    """The op without the fields that a closed schema made the model write as null: they are left out."""
+    if not isinstance(raw, dict):
+        return raw
+    return {name: value for name, value in raw.items() if value is not None or name == "value"}
 
 
 def patch_error(findings: Sequence[Finding]) -> PatchError:

@@ -207,7 +207,7 @@ async def test_azure_without_a_key_asks_entra_for_a_token(
 def test_a_missing_extra_is_named(
     name: str, changes: dict[str, Any], standin: ModelStandIn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("flowise_dev_agent.models.find_spec", lambda _: None)
+    monkeypatch.setattr("flowise_dev_agent.models.providers.find_spec", lambda _: None)
     with pytest.raises(ConfigurationError, match="not installed") as caught:
         engine_for(settings_for(name, standin, **changes))
     assert caught.value.hint == f'Install it: pip install "flowise-dev-agent[{name}]".'

@@ -12,7 +12,7 @@ from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.models import ReasoningEngine
 from flowise_dev_agent.models.messages import EngineResponse
 from flowise_dev_agent.models.parsing import UnusableOutputError, parse_model, parse_object
-from flowise_dev_agent.models.response_buffer import cost
+from flowise_dev_agent.models.prices import cost
 from flowise_dev_agent.patch import NodeSchema
 from flowise_dev_agent.patch.model.agentflow import NOTE_NAMES
 from flowise_dev_agent.planning.cards import fields_line, schema_card
