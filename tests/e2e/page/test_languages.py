@@ -55,7 +55,7 @@ NOT_OURS = frozenset(
         "agent agents chat chatbot chatflow flow flows model chain memory buffer window tool tools retriever vector "
         "store document documents loader text splitter embeddings prompt calculator session name type node nodes "
         "version tokens tests test status system message conversation details plan compact layout person json "
-        "flowise default page",
+        "flowise default page temperature",
     )
 )
 #: What the page shows of the flow itself, of its answers, and what people wrote.
