@@ -252,10 +252,11 @@ def outside_plan(
 def not_met(plan: Plan, before: GraphIR, after: GraphIR) -> list[Finding]:
     """Findings for promises of the approved plan that the compiled flow does not keep."""
     nodes, existed = {node.id: node for node in after.nodes}, {node.id: node for node in before.nodes}
+    places = _places(plan, before, after)
     problems: list[tuple[str, str, str]] = [
         (node.node_id, f"the plan adds {node.node_name} as '{node.node_id}', and it is not in the flow", "Add it.")
         for node in plan.nodes
-        if node.node_id not in (nodes | existed) and not _newcomer(node.node_name, after, existed)
+        if node.node_id not in existed and node.node_id not in places
     ]
     problems += [
         (node_id, f"the plan removes or replaces '{node_id}', and it is still in the flow", "Remove or replace it.")
@@ -267,9 +268,8 @@ def not_met(plan: Plan, before: GraphIR, after: GraphIR) -> list[Finding]:
         for node_id in plan.kept
         if node_id in existed and (node_id not in nodes or _settings(nodes[node_id]) != _settings(existed[node_id]))
     ]
-    types = {node.node_id: node.node_name for node in plan.nodes if not node.existing}
     for value in plan.values:
-        node = nodes.get(value.node_id) or _newcomer(types.get(value.node_id, ""), after, existed)
+        node = places.get(value.node_id) or nodes.get(value.node_id)
         if node and (text := _unmet_value(value, node, existed.get(value.node_id))):
             problems.append((value.node_id, text, "Set it as the plan says."))
     return [
@@ -388,16 +388,24 @@ def _schema_of(node_id: str, plan: Plan, schemas: Schemas, base: GraphIR) -> Nod
 # --- values -----------------------------------------------------------------------------------------------------------
 
 
-def _newcomer(node_name: str, after: GraphIR, existed: Mapping[str, FlowNode]) -> FlowNode | None:
-    """First node of this type that the ops added or put in place of another type."""
-    return next(
-        (
-            node
-            for node in after.nodes
-            if node.name == node_name and (node.id not in existed or existed[node.id].name != node_name)
-        ),
-        None,
-    )
+def _places(plan: Plan, before: GraphIR, after: GraphIR) -> dict[str, FlowNode]:
+    """Map each planned node to its node in the flow: the one of its id, else one in the place of another type.
+
+    Of several of one type, the first of the plan takes the place of the first of its removals.
+    """
+    order = {node_id: place for place, node_id in enumerate(plan.removals)}
+    found = {node.node_id: there for node in plan.nodes if (there := after.node(node.node_id))}
+    own = {node.id for node in found.values()}
+    free = [
+        node
+        for node in sorted(after.nodes, key=lambda node: order.get(node.id, len(order)))
+        if node.id not in own and ((old := before.node(node.id)) is None or old.name != node.name)
+    ]
+    for node in plan.nodes:
+        if node.node_id not in found and (there := next((one for one in free if one.name == node.node_name), None)):
+            found[node.node_id] = there
+            free.remove(there)
+    return found
 
 
 def _settings(node: FlowNode) -> dict[str, Any]:

@@ -21,7 +21,8 @@ def _within(stored: Any, wanted: Any) -> bool:
         return isinstance(stored, dict) and all(_within(stored.get(key), item) for key, item in wanted.items())
     if isinstance(wanted, list):
         return isinstance(stored, list) and len(stored) == len(wanted) and all(map(_within, stored, wanted))
-    return stored == wanted
+    # The compiler stores the text "true" as true where a field is a switch; it never stores true as a text.
+    return stored == wanted or (isinstance(stored, bool) and wanted == str(stored).lower())
 
 
 def same_value(one: Any, other: Any) -> bool:
@@ -30,13 +31,13 @@ def same_value(one: Any, other: Any) -> bool:
 
 
 def _comparable(value: Any) -> Any:
-    """Normalise a value: Flowise also stores numbers and booleans as text."""
+    """Normalise a value: Flowise also stores numbers as text. true is not "true": it compares strictly."""
     if isinstance(value, dict):
         return {key: _comparable(item) for key, item in value.items()}
     if isinstance(value, list):
         return [_comparable(item) for item in value]
     if isinstance(value, bool):
-        return str(value).lower()
+        return value
     if isinstance(value, int | float):
         return f"{float(value):g}"
     text = "" if value is None else str(value).strip()

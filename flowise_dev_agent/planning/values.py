@@ -1,6 +1,7 @@
 """Set the values of the approved plan by code: the op writer may omit them and cannot change them."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from pydantic import JsonValue
 
@@ -15,11 +16,11 @@ from flowise_dev_agent.patch import (
     UnsetParam,
     UpgradeNode,
 )
-from flowise_dev_agent.patch.model.nested import is_path, parse_path, value_at
+from flowise_dev_agent.patch.model.nested import is_path, parse_path, value_at, with_bound
 from flowise_dev_agent.patch.model.ops import MAX_DESCRIPTION
 from flowise_dev_agent.patch.model.placeholders import MARK
 from flowise_dev_agent.planning.added_text import with_added_text
-from flowise_dev_agent.planning.equal_values import same_value
+from flowise_dev_agent.planning.equal_values import held
 from flowise_dev_agent.sanitize import shortened
 from flowise_dev_agent.schemas.plan import Plan, PlannedValue
 
@@ -48,7 +49,7 @@ def with_planned_values(ops: Sequence[PatchOp], plan: Plan, base: GraphIR) -> li
         maker = made[index] if index >= 0 else None
         if isinstance(maker, AddNode) and not is_path(param):
             made[index] = maker.model_copy(update={"params": {**maker.params, param: value}})
-        elif maker is not None or ((node := base.node(node_id)) and not same_value(_at(node.inputs, param), value)):
+        elif maker is not None or ((node := base.node(node_id)) and not _stands(_at(node.inputs, param), value)):
             behind.setdefault(index, []).append(SetParam(node_id=node_id, param_name=param, value=value))
     return [*behind.get(-1, []), *(new for index, op in enumerate(made) for new in (op, *behind.get(index, [])))]
 
@@ -71,6 +72,11 @@ def with_files_to_come(plan: Plan, schemas: Schemas) -> Plan:
         for node_id, entry in lacking
     ]
     return plan.model_copy(update={"values": [*plan.values, *values], "placeholders": named}) if lacking else plan
+
+
+def _stands(stored: Any, value: JsonValue) -> bool:
+    """True if the flow has the value already, beside defaults and credentials that the compiler adds."""
+    return held(stored, with_bound(value, stored))
 
 
 def _described(ops: Sequence[PatchOp], plan: Plan) -> list[PatchOp]:
@@ -99,14 +105,26 @@ def _wanted(ops: Sequence[PatchOp], plan: Plan, base: GraphIR) -> dict[_Field, J
 
 
 def _ids_in_ops(ops: Sequence[PatchOp], plan: Plan) -> dict[str, str]:
-    """Map planned ids to ids in the ops, for new nodes that replace another node and keep its id."""
+    """Map planned ids to ids in the ops, for new nodes that replace another node and keep its id.
+
+    Of several of one type, the first of the plan takes the place of the first of its removals.
+    """
     added = {op.node_id for op in ops if isinstance(op, AddNode)}
-    replacing = {op.node_name.casefold(): op.new_node_id or op.node_id for op in ops if isinstance(op, ReplaceNode)}
-    return {
-        node.node_id: replacing[node.node_name.casefold()]
-        for node in plan.nodes
-        if not node.existing and node.node_id not in added and node.node_name.casefold() in replacing
+    order = {node_id: place for place, node_id in enumerate(plan.removals)}
+    swaps = sorted((op for op in ops if isinstance(op, ReplaceNode)), key=lambda op: order.get(op.node_id, len(order)))
+    given = {op.new_node_id for op in swaps}
+    taken_over = {
+        name: [op.new_node_id or op.node_id for op in swaps if op.node_name.casefold() == name]
+        for name in {op.node_name.casefold() for op in swaps}
     }
+    ids: dict[str, str] = {}
+    for node in plan.nodes:
+        free = taken_over.get(node.node_name.casefold(), [])
+        if node.existing or node.node_id in added or not free:
+            continue
+        ids[node.node_id] = node.node_id if node.node_id in given else free[0]
+        free[:] = [one for one in free if one != ids[node.node_id]]
+    return ids
 
 
 def _making(ops: Sequence[PatchOp], node_id: str) -> int:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from flowise_dev_agent.patch.compile.batch import Batch
 from flowise_dev_agent.patch.compile.edges import remove_edge
 from flowise_dev_agent.patch.model import agentflow as v2
-from flowise_dev_agent.patch.model.flow_data import InputEntry, Inputs
+from flowise_dev_agent.patch.model.flow_data import InputEntry, Inputs, Values
 from flowise_dev_agent.patch.model.graph import FlowEdge
 from flowise_dev_agent.patch.model.json_text import dump_json
 from flowise_dev_agent.patch.model.nested import complete_config, nested_components, with_value
@@ -14,6 +14,8 @@ from flowise_dev_agent.patch.model.ops import Connect
 from flowise_dev_agent.patch.model.outputs import Output
 from flowise_dev_agent.patch.model.schema import Schemas
 from flowise_dev_agent.patch.model.suggest import closest, resolve_case
+from flowise_dev_agent.patch.model.values import normalize
+from flowise_dev_agent.patch.model.visibility import row_fields
 
 
 def connect_agentflow_nodes(batch: Batch, op: Connect, source: FlowNode, target: FlowNode) -> None:
@@ -81,6 +83,7 @@ def derive_agentflow_fields(batch: Batch) -> None:
     """Run once all plain fields of the batch are set, before anything that needs branches or configs."""
     changed = [node for node_id in batch.changed if (node := batch.nodes.get(node_id)) and node.is_agentflow]
     for node_id in sorted(node.id for node in changed):
+        _type_rows(batch, node_id)
         _derive_branches(batch, node_id)
         _derive_configs(batch, node_id)
 
@@ -111,6 +114,26 @@ def _derive_configs(batch: Batch, node_id: str) -> None:
     inputs = derived_inputs(node.params, node.inputs, batch.schemas)
     if inputs is not node.inputs:
         batch.edit(node_id).set_inputs(inputs)
+
+
+def _type_rows(batch: Batch, node_id: str) -> None:
+    """Store the switches in rows as booleans: the server compares them strictly, and the text "true" is never true."""
+    node = batch.nodes[node_id]
+    for entry in node.params:
+        rows = node.inputs.get(entry["name"])
+        if entry["type"] != "array" or not isinstance(rows, list):
+            continue
+        typed = [
+            {**row, **_switches(row_fields(entry, number, row, node.inputs), row)} if isinstance(row, dict) else row
+            for number, row in enumerate(rows)
+        ]
+        if typed != rows:
+            batch.set_input(node_id, entry["name"], typed)
+
+
+def _switches(parts: Sequence[InputEntry], row: Values) -> Inputs:
+    switches = [str(part["name"]) for part in parts if part["type"] == "boolean"]
+    return {name: normalize({"name": name, "type": "boolean"}, row[name])[0] for name in switches if name in row}
 
 
 def _derive_branches(batch: Batch, node_id: str) -> None:

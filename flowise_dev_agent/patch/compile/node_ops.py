@@ -120,7 +120,7 @@ def _set_value(batch: Batch, node_id: str, param_name: str, value: Any) -> None:
     if found is None:
         return
     steps, definitions = found
-    value = with_bound(value, value_at(node.inputs, steps))
+    value = with_bound(value, _config_before(node, steps))
     if value is None:
         batch.fail(
             "NOT_A_VALUE",
@@ -150,6 +150,15 @@ def _set_value(batch: Batch, node_id: str, param_name: str, value: Any) -> None:
         batch.edit(node_id).set_inputs(with_value(node.inputs, steps, stored))
     else:
         batch.set_input(node_id, str(first), stored)
+
+
+def _config_before(node: FlowNode, steps: Steps) -> Any:
+    """The value at a path; None for the config of another component than the one chosen now."""
+    before, around = value_at(node.inputs, steps), value_at(node.inputs, steps[:-1])
+    owner = str(steps[-1]).removesuffix("Config")
+    if isinstance(before, Mapping) and isinstance(around, Mapping) and owner in before:
+        return before if before[owner] == around.get(owner) else None
+    return before
 
 
 def _setting(op: PatchOp | None, node_id: str, name: str, value: Any) -> str:

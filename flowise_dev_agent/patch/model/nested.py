@@ -89,15 +89,19 @@ def with_value(container: Any, steps: Steps, value: Any) -> Any:
 
 
 def with_bound(value: Any, before: Any) -> Any:
-    """The value with `bound` replaced by the credentials of ``before``, or removed where ``before`` has none.
+    """The value with the credentials of ``before``, where it has none or says `bound`.
 
+    A credential stays with its component: another model or tool does not get it.
     Rows are matched by their values without credentials, else by the components that they choose.
     """
     if isinstance(value, Mapping):
         old = before if isinstance(before, Mapping) else {}
         kept = {key: old.get(key) for key, item in value.items() if key in CREDENTIAL_KEYS and item == BOUND}
+        if old.get(CREDENTIAL_KEY) and CREDENTIAL_KEY not in value:
+            kept[CREDENTIAL_KEY] = old[CREDENTIAL_KEY]
+            value = {**value, CREDENTIAL_KEY: BOUND}
         return {
-            key: kept[key] if key in kept else with_bound(item, old.get(key))
+            key: kept[key] if key in kept else with_bound(item, _config_at(old, key, value))
             for key, item in value.items()
             if key not in kept or kept[key]
         }
@@ -113,6 +117,12 @@ def with_bound(value: Any, before: Any) -> Any:
                 left.remove(match)
                 found[at] = match[1]
     return [with_bound(row, found.get(at)) for at, row in enumerate(value)]
+
+
+def _config_at(old: Values, key: str, new: Values) -> Any:
+    """The old value; None for the config of a component that was replaced."""
+    owner = key.removesuffix("Config")
+    return old.get(key) if new.get(owner, old.get(owner)) == old.get(owner) else None
 
 
 def _without_credentials(value: Any) -> Any:

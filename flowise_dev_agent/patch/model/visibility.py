@@ -28,6 +28,26 @@ def is_visible(entry: Conditions, inputs: Values) -> bool:
     )
 
 
+def row_fields(entry: InputEntry, number: int, row: Values, inputs: Values) -> list[InputEntry]:
+    """The visible fields of a row, the first of each name. Conditions refer to the row's number as ``$index``."""
+    parts = entry.get("array") or ()
+    defaults = {part["name"]: part.get("default") for part in parts if part.get("default") and not part.get("show")}
+    read = {**inputs, entry["name"]: [{}] * number + [{**defaults, **row}]}
+    found: dict[str, InputEntry] = {}
+    for part in parts:
+        numbered: Conditions = {
+            "show": _numbered(part.get("show"), number),
+            "hide": _numbered(part.get("hide"), number),
+        }
+        if is_visible(numbered, read):
+            found.setdefault(str(part["name"]), part)
+    return list(found.values())
+
+
+def _numbered(conditions: Values | None, number: int) -> Values:
+    return {path.replace("$index", str(number)): wanted for path, wanted in (conditions or {}).items()}
+
+
 def refresh_visibility(data: NodeData) -> None:
     """Set ``display`` of a node's inputs by their current values. Both lists are replaced."""
     data["inputAnchors"] = _displayed(data.get("inputAnchors") or [], data.get("inputs") or {})

@@ -4,10 +4,10 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from flowise_dev_agent.patch.model import agentflow as v2
 from flowise_dev_agent.patch.model.findings import Finding, error, warning
-from flowise_dev_agent.patch.model.flow_data import Conditions, InputEntry, Values
+from flowise_dev_agent.patch.model.flow_data import InputEntry, Values
 from flowise_dev_agent.patch.model.node import FlowNode
 from flowise_dev_agent.patch.model.values import is_empty, normalize
-from flowise_dev_agent.patch.model.visibility import is_visible, js_truthy
+from flowise_dev_agent.patch.model.visibility import js_truthy, row_fields
 from flowise_dev_agent.patch.validate.context import AGENTFLOW, FlowContext, rule
 from flowise_dev_agent.patch.validate.params import id_problem, value_finding
 
@@ -69,7 +69,7 @@ def rows(flow: FlowContext) -> Iterator[Finding]:
                 field = f"{entry['name']}[{number}]"
                 if isinstance(row, dict):  # otherwise reported as NOT_A_LIST
                     yield from _unknown_fields(node, field, row, parts)
-                    yield from _row(flow, node, field, row, _visible_fields(parts, node, entry["name"], number, row))
+                    yield from _row(flow, node, field, row, row_fields(entry, number, row, node.inputs))
 
 
 def _unknown_fields(node: FlowNode, field: str, row: Values, parts: Sequence[InputEntry]) -> Iterator[Finding]:
@@ -84,27 +84,6 @@ def _unknown_fields(node: FlowNode, field: str, row: Values, parts: Sequence[Inp
                 field=f"{field}.{name}",
                 hint=f"Its fields: {', '.join(names)}.",
             )
-
-
-def _visible_fields(
-    parts: Sequence[InputEntry], node: FlowNode, name: str, number: int, row: Values
-) -> list[InputEntry]:
-    """The visible fields of this row, the first of each name. Conditions refer to the row's number as ``$index``."""
-    defaults = {part["name"]: part.get("default") for part in parts if part.get("default") and not part.get("show")}
-    inputs = {**node.inputs, name: [{}] * number + [{**defaults, **row}]}
-    found: dict[str, InputEntry] = {}
-    for part in parts:
-        numbered: Conditions = {
-            "show": _numbered(part.get("show"), number),
-            "hide": _numbered(part.get("hide"), number),
-        }
-        if is_visible(numbered, inputs):
-            found.setdefault(str(part["name"]), part)
-    return list(found.values())
-
-
-def _numbered(conditions: Values | None, number: int) -> Values:
-    return {path.replace("$index", str(number)): wanted for path, wanted in (conditions or {}).items()}
 
 
 def _row(flow: FlowContext, node: FlowNode, field: str, row: Values, parts: Sequence[InputEntry]) -> Iterator[Finding]:

@@ -1,5 +1,6 @@
 """What the plan names is set by code, whatever the op writer leaves out or writes instead."""
 
+import json
 from typing import Any
 
 import pytest
@@ -187,3 +188,67 @@ def test_a_new_step_is_described_by_its_purpose(kind: Any, described: str | None
     (op,) = with_planned_values([AddNode(node_name="llmAgentflow", node_id="x_0")], wanted, GraphIR.empty())
     assert isinstance(op, AddNode)
     assert op.description == described
+
+
+def condition(**row: Any) -> list[PatchOp]:
+    rows = [{"type": "boolean", "value1": True, "operation": "equal", **row}]
+    return [AddNode(node_name="conditionAgentflow", node_id="if_0", params={"conditions": rows})]
+
+
+def test_true_takes_the_place_of_a_text_that_says_true(catalogue: NodeStore) -> None:
+    rows = [{"type": "boolean", "value1": "yes", "operation": "equal", "value2": "true"}]
+    base = compile_ops(GraphIR.empty(), condition(), catalogue.schemas).graph
+    older = json.loads(base.to_flow_data())
+    older["nodes"][0]["data"]["inputs"]["conditions"] = rows
+    base = GraphIR(older)
+    right = [{**rows[0], "value2": True}]
+    (op,) = with_planned_values([], contract(values=[value("if_0", "conditions", right)]), base)
+    assert isinstance(op, SetParam)
+    assert stored(compile_ops(base, [op], catalogue.schemas).graph, "if_0", "conditions[0].value2") is True
+
+
+@pytest.mark.parametrize("path", ["conditions", "conditions[0].value2"])
+def test_a_switch_in_a_row_is_stored_as_a_boolean(path: str, catalogue: NodeStore) -> None:
+    row = {"type": "boolean", "value1": "{{ question }}", "operation": "equal", "value2": "true"}
+    given: Any = [row] if path == "conditions" else "true"
+    wanted = contract(planned("if_0"), values=[value("if_0", path, given)])
+    after, _ = built([], wanted, catalogue, base=condition(value2=False))
+    assert stored(after, "if_0", "conditions[0].value2") is True
+
+
+def test_a_repeated_model_keeps_its_credential(catalogue: NodeStore) -> None:
+    key = "11111111-1111-4111-8111-111111111111"
+    config = {"modelName": "gpt-4o-mini", "temperature": 0.2}
+    base: list[PatchOp] = [
+        AddNode(
+            node_name="llmAgentflow",
+            node_id="llm_0",
+            params={"llmModel": "chatOpenAI", "llmModelConfig": {**config, "FLOWISE_CREDENTIAL_ID": key}},
+        )
+    ]
+
+    def planned_config(**more: Any) -> Plan:
+        return contract(planned("llm_0"), values=[value("llm_0", "llmModelConfig", {**config, **more})])
+
+    assert built([], planned_config(), catalogue, base=base)[1] == []
+    after, _ = built([], planned_config(temperature=0.9), catalogue, base=base)
+    assert stored(after, "llm_0", "llmModelConfig.FLOWISE_CREDENTIAL_ID") == key
+    assert stored(after, "llm_0", "llmModelConfig.temperature") == 0.9
+    other = [
+        value("llm_0", "llmModel", "chatAnthropic"),
+        value("llm_0", "llmModelConfig", {"modelName": "claude-sonnet-4-5"}),
+    ]
+    after, _ = built([], contract(planned("llm_0"), values=other), catalogue, base=base)
+    assert stored(after, "llm_0", "llmModelConfig.FLOWISE_CREDENTIAL_ID") in (None, "")
+
+
+def test_two_nodes_replaced_by_one_type_keep_values_of_their_own(catalogue: NodeStore) -> None:
+    base: list[PatchOp] = [AddNode(node_name="pinecone", node_id=f"pinecone_{n}") for n in (0, 1)]
+    wanted = contract(
+        *(planned(f"chroma_{n}", existing=False).model_copy(update={"node_name": "chroma"}) for n in (0, 1)),
+        removals=["pinecone_0", "pinecone_1"],
+        values=[value(f"chroma_{n}", "collectionName", f"part {n}") for n in (0, 1)],
+    )
+    swaps: list[PatchOp] = [ReplaceNode(node_id=f"pinecone_{n}", node_name="chroma") for n in (1, 0)]
+    after, _ = built(swaps, wanted, catalogue, base=base)
+    assert [stored(after, f"pinecone_{n}", "collectionName") for n in (0, 1)] == ["part 0", "part 1"]
