@@ -38,6 +38,7 @@ from flowise_dev_agent.patch import (
 from flowise_dev_agent.patch.model import agentflow as v2
 from flowise_dev_agent.patch.model.attached_files import is_filled
 from flowise_dev_agent.patch.model.nested import parse_path, value_at, with_bound
+from flowise_dev_agent.patch.model.references import referenced
 from flowise_dev_agent.patch.model.schema import CREDENTIALS_FOR_ANY_ADDRESS
 from flowise_dev_agent.patch.model.values import on_one_line
 from flowise_dev_agent.planning.equal_values import held
@@ -45,6 +46,7 @@ from flowise_dev_agent.schemas.plan import (
     AmendAnswer,
     Capability,
     CredentialBinding,
+    NamedConnection,
     NodeCapability,
     Part,
     Plan,
@@ -136,11 +138,13 @@ def amended(plan: Plan, answer: AmendAnswer, more_credentials: Iterable[str], sc
         plan = _without_nodes(plan, dropped, answer.reason, schemas)
         answer = answer.model_copy(update={"removals": [id_ for id_ in answer.removals if id_ not in dropped]})
     new = {(value.node_id, value.param) for value in answer.values}
+    touched = {*answer.removals, *(node.node_id for node in answer.nodes), *(value.node_id for value in answer.values)}
     known = {node.node_id for node in plan.nodes}
     return plan.model_copy(
         update={
             "nodes": [*plan.nodes, *(node for node in answer.nodes if node.node_id not in known)],
             "removals": [*dict.fromkeys([*plan.removals, *answer.removals])],
+            "kept": [id_ for id_ in plan.kept if id_ not in touched],
             "values": [*(one for one in plan.values if (one.node_id, one.param) not in new), *answer.values],
             "credential_requirements": [*dict.fromkeys([*plan.credential_requirements, *more_credentials])],
         }
@@ -245,7 +249,7 @@ def outside_plan(
             op_type=op.op_type,
         )
         for index, op in enumerate(ops)
-        for problem in _beyond(op, plan, capability, schemas, base)
+        for problem in ([] if _implied(op, ops, plan, base) else _beyond(op, plan, capability, schemas, base))
     ]
 
 
@@ -264,9 +268,18 @@ def not_met(plan: Plan, before: GraphIR, after: GraphIR) -> list[Finding]:
         if node_id in nodes and node_id in existed and nodes[node_id].name == existed[node_id].name
     ]
     problems += [
+        (
+            one.target,
+            f"the plan takes the line from '{one.source}' to '{one.target}' away, and it is there",
+            "Disconnect.",
+        )
+        for one in plan.disconnections
+        if _is_line(one, before) and _is_line(one, after)
+    ]
+    problems += [
         (node_id, f"the plan keeps '{node_id}' unchanged, and it is not", "Leave it as it is.")
         for node_id in plan.kept
-        if node_id in existed and (node_id not in nodes or _settings(nodes[node_id]) != _settings(existed[node_id]))
+        if node_id in existed and (node_id not in nodes or _differ(existed[node_id], nodes[node_id]))
     ]
     for value in plan.values:
         node = places.get(value.node_id) or nodes.get(value.node_id)
@@ -276,6 +289,35 @@ def not_met(plan: Plan, before: GraphIR, after: GraphIR) -> list[Finding]:
         Finding(code="PLAN_NOT_MET", severity="error", detail=f"{text[0].upper()}{text[1:]}.", where=where, hint=hint)
         for where, text, hint in problems
     ]
+
+
+def untouched(plan: Plan, original: GraphIR, after: GraphIR) -> list[Finding]:
+    """Warnings for nodes that a plan says it changes and that are as they were, with the same connections."""
+    return [
+        Finding(
+            code="PLANNED_NODE_UNCHANGED",
+            severity="warning",
+            detail=f"The plan changes '{node.node_id}', and nothing about it or its connections changes.",
+            where=node.node_id,
+            hint="Change or connect it as the plan says, with all ops of the last answer. If it is right as it is, "
+            "give the same ops again.",
+        )
+        for node in (plan.nodes if plan.operation == "update" else ())
+        if node.existing
+        and (old := original.node(node.node_id))
+        and (new := after.node(node.node_id))
+        and _state(old, original) == _state(new, after)
+    ]
+
+
+def _state(node: FlowNode, graph: GraphIR) -> tuple[object, ...]:
+    """All that makes up a node: type, title, place, fields, credential, and the lines from and to it."""
+    lines = {
+        (edge.source, edge.source_handle, edge.target, edge.target_handle)
+        for edge in graph.edges
+        if node.id in (edge.source, edge.target)
+    }
+    return (node.name, node.label, node.parent, node.inputs, node.credential, lines)
 
 
 # --- ops against the capability ---------------------------------------------------------------------------------------
@@ -320,6 +362,28 @@ def _beyond(op: PatchOp, plan: Plan, capability: Capability, schemas: Schemas, b
         return
     yield from _not_named(ids[0], values, plan, capability)
     yield from _reaching_out(ids[0], values, schema, plan, capability)
+
+
+def _implied(op: PatchOp, ops: Sequence[PatchOp], plan: Plan, base: GraphIR) -> bool:
+    """True for a line that the plan takes away, puts a new node into, or closes over a removed one."""
+    if isinstance(op, Disconnect):
+        ends = (op.source_node_id, op.target_node_id)
+        lines = [one for one in ops if isinstance(one, Connect)]
+        fed = {one.target_node_id for one in lines if one.source_node_id == op.source_node_id} & plan.new_nodes
+        feeding = {one.source_node_id for one in lines if one.target_node_id == op.target_node_id} & plan.new_nodes
+        return any((one.source, one.target) == ends for one in plan.disconnections) or bool(fed and feeding)
+    if isinstance(op, Connect):
+        behind = {edge.target for edge in base.edges if edge.source == op.source_node_id}
+        ahead = {edge.source for edge in base.edges if edge.target == op.target_node_id}
+        return bool(behind & ahead & {*plan.removals})
+    return False
+
+
+def _is_line(wanted: NamedConnection, graph: GraphIR) -> bool:
+    return any(
+        (edge.source, edge.target) == (wanted.source, wanted.target) and wanted.input in ("", edge.input_name)
+        for edge in graph.edges
+    )
 
 
 def _not_named(node_id: str, values: Mapping[str, JsonValue], plan: Plan, capability: Capability) -> Iterator[str]:
@@ -408,9 +472,12 @@ def _places(plan: Plan, before: GraphIR, after: GraphIR) -> dict[str, FlowNode]:
     return found
 
 
-def _settings(node: FlowNode) -> dict[str, Any]:
-    """Inputs without connections: the neighbours of a kept node may change."""
-    return {name: value for name, value in node.inputs.items() if ".data.instance}}" not in str(value)}
+def _differ(one: FlowNode, other: FlowNode) -> bool:
+    """True if the settings of two states of a node differ; the neighbours of a kept node may change."""
+    fields = {*one.inputs, *other.inputs} - {
+        name for node in (one, other) for name, value in node.inputs.items() if referenced(value)
+    }
+    return any(one.inputs.get(name) != other.inputs.get(name) for name in fields)
 
 
 def _unmet_value(value: PlannedValue, node: FlowNode, former: FlowNode | None) -> str | None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Final
 
-from flowise_dev_agent.approval.binding import not_met, outside_plan
+from flowise_dev_agent.approval.binding import not_met, outside_plan, untouched
 from flowise_dev_agent.errors import ModelOutputError, PatchError
 from flowise_dev_agent.knowledge.flow_check import excused
 from flowise_dev_agent.patch import (
@@ -36,8 +36,14 @@ _LIKE: Final = 0.7
 _WORD: Final = re.compile(r"\w+")
 #: Findings that are no errors once the person has decided to go on without a credential.
 _CREDENTIAL_CODES = frozenset({"CREDENTIAL_UNBOUND", "NESTED_CREDENTIAL_UNBOUND"})
-#: Findings allowed in a person's unfinished flow; on nodes that the agent adds, they are errors.
+#: Findings allowed in a person's unfinished flow; where the agent's change causes them, they are errors.
 _LOOSE_CODES = frozenset({"ISOLATED_NODE", "DEAD_END"})
+
+
+#: Warnings that ops do not answer: the server's and the person's own matters, titles, and fields left out by code.
+_NOT_FOR_OPS = frozenset(
+    {*_CREDENTIAL_CODES, "UNKNOWN_PARAM", "UNVERIFIED_NODE", "STEP_WITHOUT_TITLE", "VERSION_DRIFT"}
+)
 
 
 #: Finding code of an answer without ops.
@@ -55,7 +61,7 @@ class PatchScope(Contract):
 @dataclass(frozen=True)
 class Compiled:
     """Compiled flow and the ops that made it. `lacking`: findings on missing parts of the plan; `left_out`: warnings
-    for fields of the ops that were dropped.
+    for fields of the ops that were dropped, and for planned nodes that nothing changes.
     """
 
     result: CompileResult
@@ -91,11 +97,12 @@ async def compiled(
     unbound: Sequence[str],
     files: Mapping[str, str] | None = None,
     stores: Mapping[str, str] | None = None,
+    original: GraphIR | None = None,
 ) -> Compiled:
     """Compile the ops, and compare the flow with the plan. Raises PatchError if the ops cannot be compiled.
 
     `files` maps the placeholders of attached files to field values, `stores` the names of the plan's document stores
-    to their ids; the ops keep the placeholders.
+    to their ids; the ops keep the placeholders. `original` is the flow before the session, by default `base`.
     Unknown fields of new nodes are left out if nothing else is wrong.
     """
 
@@ -114,6 +121,7 @@ async def compiled(
         if not left_out:
             raise
         result = await compile_(kept)
+    left_out += untouched(plan, original or base, result.graph)
     return Compiled(result, kept, not_met(plan_with_ids(plan, ids), base, result.graph), left_out)
 
 
@@ -163,21 +171,36 @@ def decided(
     seeded: Collection[str] = (),
     kind: str,
     without_credentials: bool = False,
+    by_hand: bool = False,
 ) -> list[Finding]:
     """Findings on a compiled flow, with the severity that applies in this session.
 
-    `before`: findings on the flow before the session. `seeded`: ids of the nodes that come from a pattern.
+    `before`: findings on the flow before the session. `seeded`: ids of the nodes that come from a pattern. `by_hand`:
+    the person made the change.
     """
     added = {op.node_id for op in ops if isinstance(op, AddNode)} | {*seeded}
     findings = [
         finding.model_copy(update={"severity": "warning"})
         if without_credentials and finding.code in _CREDENTIAL_CODES
         else finding.model_copy(update={"severity": "error"})
-        if finding.code in _LOOSE_CODES and finding.where in added
+        if finding.code in _LOOSE_CODES and (finding.where in added or (finding.origin == "new" and not by_hand))
         else finding
         for finding in excused(found, before)
     ]
     return [*findings, *untitled(ops)] if kind == "AGENTFLOW" else findings
+
+
+def for_the_model(findings: Sequence[Finding], told: Collection[str]) -> list[Finding]:
+    """Findings with the new warnings as errors, so that they go back once; `told`: keys of those that did."""
+    return [
+        finding.model_copy(update={"severity": "error"}) if is_remark(finding) and finding.key not in told else finding
+        for finding in findings
+    ]
+
+
+def is_remark(finding: Finding) -> bool:
+    """True for a warning on something that the change caused and ops can correct."""
+    return finding.severity == "warning" and finding.origin == "new" and finding.code not in _NOT_FOR_OPS
 
 
 def untitled(ops: Sequence[PatchOp]) -> list[Finding]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from flowise_dev_agent.errors import FlowiseAuthError, PatchError
 from flowise_dev_agent.flowise.client import FlowiseClient
 from flowise_dev_agent.knowledge.model_ends import used_models
-from flowise_dev_agent.patch import CUSTOM_TOOL, Finding, GraphIR, Schemas, errors, validate_flow
+from flowise_dev_agent.patch import CUSTOM_TOOL, Finding, GraphIR, Schemas, validate_flow
 from flowise_dev_agent.patch.model.model_uses import ModelEnds, ModelUse, model_uses
 
 
@@ -36,14 +36,15 @@ async def check_flow(
 
 
 def excused(findings: Iterable[Finding], before: Iterable[Finding]) -> list[Finding]:
-    """``findings`` with each error that the flow already had ``before`` the change lowered to a warning."""
-    known = {finding.key for finding in errors(before)}
-    return [
-        finding.model_copy(update={"severity": "warning", "detail": f"{finding.detail} (It was so before the change.)"})
-        if finding.severity == "error" and finding.key in known
-        else finding
-        for finding in findings
-    ]
+    """``findings`` with each one that the flow already had ``before`` the change marked as such, and no error."""
+    known = {finding.key: finding.severity for finding in before}
+    found: list[Finding] = []
+    for finding in findings:
+        if finding.key in known and known[finding.key] == finding.severity:
+            told = f"{finding.detail} (It was so before the change.)" if finding.severity == "error" else finding.detail
+            finding = finding.model_copy(update={"severity": "warning", "origin": "base", "detail": told})
+        found.append(finding)
+    return found
 
 
 async def _custom_tools(client: FlowiseClient) -> dict[str, str] | None:

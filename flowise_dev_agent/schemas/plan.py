@@ -195,6 +195,15 @@ class Capability(Contract):
     )
 
 
+class NamedConnection(Contract):
+    """A connection by names, as in the ops `Connect` and `Disconnect`."""
+
+    source: str
+    output: str = ""
+    target: str
+    input: str = ""
+
+
 class _Proposed(Contract):
     """Fields that every plan has, whether a model or code wrote it."""
 
@@ -206,6 +215,10 @@ class _Proposed(Contract):
     )
     kept: list[str] = Field(
         default_factory=list, description="ids of nodes of the existing flow that the person wants unchanged"
+    )
+    disconnections: list[NamedConnection] = Field(
+        default_factory=list,
+        description="lines of the existing flow that go, as between two steps that get one between",
     )
     values: list[PlannedValue] = Field(
         default_factory=list,
@@ -250,15 +263,6 @@ class ProposedPlan(_Proposed):
     parts: list[PartAccount] = Field(default_factory=list)
 
 
-class NamedConnection(Contract):
-    """A connection by names, as in the ops `Connect` and `Disconnect`."""
-
-    source: str
-    output: str = ""
-    target: str
-    input: str = ""
-
-
 class Plan(_Proposed, Versioned, Worded):
     """The approved plan: determines scope, tests and judgement. `declined` says why it cannot be built."""
 
@@ -271,7 +275,6 @@ class Plan(_Proposed, Versioned, Worded):
     connections: list[NamedConnection] = Field(
         default_factory=list, description="Connections that do not follow from the types of the nodes."
     )
-    disconnections: list[NamedConnection] = Field(default_factory=list)
     document_stores: list[PlannedStore] = Field(
         default_factory=list, description="Made of the person's files before the flow is written."
     )

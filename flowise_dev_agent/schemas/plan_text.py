@@ -112,7 +112,13 @@ def plan_markdown(plan: Plan, details: ShownPlan | None = None, language: str = 
         ("plan.heading.outline", text.outline()),
         ("plan.heading.values", [text.value(value) for value in given.values]),
         ("plan.heading.document_stores", [_store(one, said) for one in plan.document_stores]),
-        ("plan.heading.removed", [f"**{text.node(node)}**" for node in given.removed]),
+        (
+            "plan.heading.removed",
+            [
+                *(f"**{text.node(node)}**" for node in given.removed),
+                *(f"**{text.title(one.source)}** → **{text.title(one.target)}**" for one in plan.disconnections),
+            ],
+        ),
         ("plan.heading.kept", [f"**{text.node(node)}**" for node in given.kept]),
         ("plan.heading.allows", given.allows),
         ("plan.heading.steps", plan.steps),

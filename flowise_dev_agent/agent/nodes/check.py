@@ -9,7 +9,7 @@ from flowise_dev_agent.agent.context import AgentContext
 from flowise_dev_agent.agent.domain import SAMPLE_FAILS, Domains, WrittenCode
 from flowise_dev_agent.agent.emit import Emitter
 from flowise_dev_agent.agent.state import AgentState, BudgetQuestion, BudgetState, CheckState, Update
-from flowise_dev_agent.approval.ops import UNUSABLE, decided
+from flowise_dev_agent.approval.ops import UNUSABLE, decided, for_the_model
 from flowise_dev_agent.patch import AddNode, errors, payload_sha256
 from flowise_dev_agent.schemas.base import kept
 from flowise_dev_agent.schemas.event_data import ArtifactData, DecisionData, DriftData, RepairNote
@@ -40,7 +40,11 @@ async def validate(state: AgentState, runtime: Runtime[AgentContext], *, domains
             seeded=[op.node_id for op in state.pattern.ops if isinstance(op, AddNode)],
             kind=kind,
             without_credentials=bool(state.credentials.skipped),
+            by_hand=state.patch.own,
         )
+        by_model = not (state.patch.own or state.plan.by_form)
+        if by_model and state.check.retries < context.limits.max_total_retries_per_iter:
+            findings = for_the_model(findings, state.check.error_keys)
         if not errors(findings) and state.plan.approved:
             code = WrittenCode(state.plan.current, flow_data, state.patch.ops, state.patch.samples)
             tried = await domains.primary.try_code(context, code)

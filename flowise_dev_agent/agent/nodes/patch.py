@@ -169,6 +169,8 @@ async def compile_patch_ir(
             ops, found = completed(given, plan, graph, request.nodes.schemas, scope=scope, by_model=by_model)
             samples += answer.samples
             problems += found
+        case NothingToChange() if findings:
+            ops += request.previous_ops  # the findings are no reason to change them
         case NothingToChange():
             reasons.append(answer.reason)
         case AmendAnswer():
@@ -249,6 +251,7 @@ async def compile_flow_data(state: AgentState, runtime: Runtime[AgentContext]) -
             unbound=seeded_ids(state),
             files=files,
             stores=state.write.stores,
+            original=await _original(state, context),
         )
     except PatchError as error:
         findings = findings_of(error)
@@ -267,6 +270,12 @@ async def compile_flow_data(state: AgentState, runtime: Runtime[AgentContext]) -
     Emitter(runtime, "compile_flow_data").put(data, text("event.compiled", count=len(ops)))
     check = CheckState(flow_sha=result.sha256, change=change, findings=made.left_out, unknown_types=[])
     return {"check": check, "patch": PatchState(ops=made.ops), "catalogue": drift.catalogue}
+
+
+async def _original(state: AgentState, context: AgentContext) -> GraphIR | None:
+    """Flow before the session; None if the session made it."""
+    sha256 = state.write.original_sha
+    return GraphIR.from_flow_data(await context.blobs.get(sha256)) if sha256 else None
 
 
 async def flow_so_far(state: AgentState, context: AgentContext) -> GraphIR:

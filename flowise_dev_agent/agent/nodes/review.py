@@ -33,6 +33,7 @@ from flowise_dev_agent.agent.state import (
 from flowise_dev_agent.agent.toolbox import SessionToolbox
 from flowise_dev_agent.agent.tools import shorten
 from flowise_dev_agent.approval.manual_edits import ops_of
+from flowise_dev_agent.approval.ops import is_remark
 from flowise_dev_agent.errors import FlowiseError
 from flowise_dev_agent.patch import GraphIR, payload_sha256
 from flowise_dev_agent.planning.passes.images import uploads
@@ -297,6 +298,7 @@ def _result_review(state: AgentState, context: AgentContext, difference: Differe
     worse = len({item.question for item in found if item.worse})
     if worse:
         said.append(text("interrupt.went_better", number=worse))
+    said += dict.fromkeys(one.words for one in state.check.findings if is_remark(one))
     iterations = _acceptable(state)
     before = best_of(iterations[:-1])
     if verdict and before and (gone := lost(before, verdict)):

@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from flowise_dev_agent.texts import Param, catalogue, say_in
+from flowise_dev_agent.texts import Param, catalogue, say_in, text
 
 Severity = Literal["error", "warning"]
 
@@ -61,6 +61,15 @@ class Finding(BaseModel):
         if self.allowed and not any(one in line for one in self.allowed):
             line = f"{line} Possible: {', '.join(self.allowed)}."
         return line
+
+    @property
+    def words(self) -> str:
+        """The sentence for people, which can be said in their language."""
+        code = f"finding.{self.code}"
+        if code not in catalogue("en"):
+            return self.message
+        said = text(code, **self.params)
+        return text("finding.at", node=self.params["node"], problem=said) if "node" in self.params else said
 
     @property
     def line(self) -> str:

@@ -93,7 +93,7 @@ async def test_a_field_that_a_type_does_not_have_is_left_out_with_a_warning(benc
         (with_extra(temprature=0.1), "A bot"),
         (with_extra(instructions="You are the support of a shop for shoes. Be brief."), "A bot"),
         ([*with_extra(guessed=True), SetParam(node_id="chatOpenAI_0", param_name="guessed", value=1)], "A bot"),
-        ([*with_extra(guessed=True)[:3], ops()[4], ops()[3].model_copy(update={"target_anchor": "no"})], "A bot"),
+        ([*with_extra(guessed=True)[:3], ops()[4], ops()[3].model_copy(update={"target_node_id": "no"})], "A bot"),
     ],
     ids=["in the plan", "misspelt", "a text", "another op", "another mistake"],
 )
@@ -106,6 +106,28 @@ async def test_a_field_that_may_be_meant_goes_back_to_the_op_writer(
     await bench.answer(action="approve")
     [_, again] = bench.reasoner.seen["patch"]
     assert "UNKNOWN_PARAM" in {finding.code for finding in again.findings}
+
+
+async def test_a_new_warning_goes_back_once_and_then_to_the_person(bench: Bench) -> None:
+    names = ("chatOpenAI", "llmChain", "promptTemplate")
+    bench.reasoner.plans = [plan(nodes=[{"node_id": f"{one}_0", "node_name": one, "purpose": "x"} for one in names])]
+    values = {"template": "Make a title of {summary}", "promptValues": {"body": "x"}}
+    given = [
+        ops()[0],
+        AddNode(node_name="llmChain", node_id="llmChain_0"),
+        AddNode(node_name="promptTemplate", node_id="promptTemplate_0", params=values),
+        Connect(source_node_id="chatOpenAI_0", target_node_id="llmChain_0"),
+        Connect(source_node_id="promptTemplate_0", target_node_id="llmChain_0"),
+    ]
+    bench.reasoner.patches = [given, given]
+    await bench.start()
+    review = await bench.answer(action="approve")
+    first, again = bench.reasoner.seen["patch"]
+    assert first.findings == ()
+    assert [one.code for one in again.findings] == ["PROMPT_VALUE_UNUSED"]
+    assert review["type"] == "result_review"
+    assert [one["code"] for one in review["data"]["warnings"]] == ["PROMPT_VALUE_UNUSED"]
+    assert review["data"]["warnings"][0]["message"] in review["message"]
 
 
 async def test_each_conditional_edge_records_what_it_took_and_why(bench: Bench) -> None:

@@ -11,14 +11,18 @@ from flowise_dev_agent.approval.binding import (
     held,
     not_met,
     outside_plan,
+    untouched,
     with_agreed,
 )
+from flowise_dev_agent.approval.ops import decided, for_the_model
 from flowise_dev_agent.knowledge.credential_requirements import required_types
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import (
     AddNode,
     BindCredential,
     Connect,
+    Disconnect,
+    Finding,
     GraphIR,
     PatchOp,
     RemoveNode,
@@ -357,3 +361,94 @@ async def test_p85_a_node_leaves_the_flow_only_when_the_plan_says_so(op: PatchOp
     assert "REMOVAL_NOT_PLANNED" in {finding["code"] for finding in question["data"]["findings"]}
     assert [flow.id for flow in bench.flowise.flows.values()] == [row.id]
     assert bench.flowise.flows[row.id] == row
+
+
+# --- what edits need --------------------------------------------------------------------------------------------------
+
+STEPS = ("llmAgentflow_0", "llmAgentflow_1")
+LINE = {"source_node_id": STEPS[0], "target_node_id": STEPS[1]}
+
+
+def steps(catalogue: NodeStore) -> GraphIR:
+    ops: list[PatchOp] = [AddNode(node_name="llmAgentflow", node_id=id_) for id_ in STEPS]
+    return compile_ops(GraphIR.empty(), [*ops, Connect(**LINE)], catalogue.schemas).graph
+
+
+def outside(ops: list[PatchOp], wanted: Plan, base: GraphIR, catalogue: NodeStore) -> list[int | None]:
+    capability = capability_of(wanted, [], catalogue.schemas)
+    return [one.op_index for one in outside_plan(ops, wanted, capability, catalogue.schemas, base)]
+
+
+def test_a_step_is_put_between_two_others_by_a_plan_that_names_only_the_step(catalogue: NodeStore) -> None:
+    new, base = planned("conditionAgentflow_0", existing=False), steps(catalogue)
+    ops: list[PatchOp] = [
+        Disconnect(**LINE),
+        AddNode(node_name=new.node_name, node_id=new.node_id),
+        Connect(source_node_id=STEPS[0], target_node_id=new.node_id),
+        Connect(source_node_id=new.node_id, source_anchor="0", target_node_id=STEPS[1]),
+    ]
+    assert outside(ops, contract(new), base, catalogue) == []
+    assert outside(ops[:3], contract(new), base, catalogue) == [0]
+    said = contract(disconnections=[{"source": STEPS[0], "target": STEPS[1]}])
+    assert outside([Disconnect(**LINE)], said, base, catalogue) == []
+    assert [one.where for one in not_met(said, base, base)] == [STEPS[1]]
+    assert not_met(said, base, compile_ops(base, [Disconnect(**LINE)], catalogue.schemas).graph) == []
+
+
+def test_neighbours_of_a_removed_step_are_connected(catalogue: NodeStore) -> None:
+    more: list[PatchOp] = [
+        AddNode(node_name="directReplyAgentflow", node_id="reply_0"),
+        Connect(source_node_id=STEPS[1], target_node_id="reply_0"),
+    ]
+    base = compile_ops(steps(catalogue), more, catalogue.schemas).graph
+    joint = Connect(source_node_id=STEPS[0], target_node_id="reply_0")
+    assert outside([RemoveNode(node_id=STEPS[1]), joint], contract(removals=[STEPS[1]]), base, catalogue) == []
+    assert outside([joint], contract(), base, catalogue) == [0]
+
+
+def test_a_kept_node_may_get_a_new_neighbour(catalogue: NodeStore) -> None:
+    base = compile_ops(GraphIR.empty(), [AddNode(node_name="llmChain", node_id="llmChain_0")], catalogue.schemas).graph
+    ops: list[PatchOp] = [
+        AddNode(node_name="chatOpenAI", node_id="chatOpenAI_0"),
+        Connect(source_node_id="chatOpenAI_0", target_node_id="llmChain_0", target_anchor="model"),
+    ]
+    kept = contract(planned("chatOpenAI_0", existing=False), kept=["llmChain_0"])
+    assert not_met(kept, base, compile_ops(base, ops, catalogue.schemas).graph) == []
+    renamed = [*ops, SetParam(node_id="llmChain_0", param_name="chainName", value="x")]
+    assert not_met(kept, base, compile_ops(base, renamed, catalogue.schemas).graph) != []
+
+
+def test_an_amendment_takes_its_nodes_out_of_what_is_kept(catalogue: NodeStore) -> None:
+    answer = AmendAnswer(values=[value("toolAgent_0", "systemMessage", "x")], removals=["calculator_0"], reason="x")
+    kept = contract(kept=["toolAgent_0", "calculator_0", "bufferMemory_0"])
+    assert amended(kept, answer, [], catalogue.schemas).kept == ["bufferMemory_0"]
+
+
+def test_a_planned_node_that_nothing_changes_is_found(catalogue: NodeStore) -> None:
+    base = compile_ops(GraphIR.empty(), CHAT, catalogue.schemas).graph
+    new: list[PatchOp] = [
+        AddNode(node_name="currentDateTime", node_id="currentDateTime_0"),
+        Connect(source_node_id="currentDateTime_0", target_node_id="toolAgent_0", target_anchor="tools"),
+    ]
+    after = compile_ops(base, new, catalogue.schemas).graph
+    both = contract(planned("toolAgent_0"), planned("calculator_0"), planned("currentDateTime_0", existing=False))
+    assert [one.where for one in untouched(both, base, after)] == ["calculator_0"]
+
+
+def finding(code: str, where: str = "x_0", severity: str = "warning") -> Finding:
+    return Finding.model_validate({"code": code, "severity": severity, "detail": "x", "where": where})
+
+
+def test_a_node_that_the_change_cuts_off_is_an_error_and_one_that_was_loose_is_not() -> None:
+    found = [finding("DEAD_END", "plainText_0"), finding("DEAD_END", "old_0")]
+    told = decided(found, [finding("DEAD_END", "old_0")], ops=[], kind="CHATFLOW")
+    assert [(one.severity, one.origin) for one in told] == [("error", "new"), ("warning", "base")]
+    by_hand = decided(found, [], ops=[], kind="CHATFLOW", by_hand=True)
+    assert {one.severity for one in by_hand} == {"warning"}
+
+
+def test_a_new_warning_goes_back_once_and_then_stays() -> None:
+    new, old, title = finding("FORM_FIELD_UNREAD"), finding("VARIABLE_NOT_SET"), finding("STEP_WITHOUT_TITLE")
+    found = decided([new, old, title], [old], ops=[], kind="CHATFLOW")
+    assert [one.severity for one in for_the_model(found, told=[])] == ["error", "warning", "warning"]
+    assert {one.severity for one in for_the_model(found, told=[new.key])} == {"warning"}

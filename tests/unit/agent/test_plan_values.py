@@ -97,7 +97,7 @@ def test_planned_branches_are_there_before_they_are_connected(catalogue: NodeSto
     scenarios = [{"scenario": "billing"}, {"scenario": "technical"}, {"scenario": "other"}]
     field = "conditionAgentScenarios"
     wanted = contract(planned(f"{names[1]}_0"), values=[value(f"{names[1]}_0", field, scenarios)])
-    third = Connect(source_node_id=f"{names[1]}_0", source_anchor="2", target_node_id=f"{names[2]}_0")
+    third: PatchOp = Connect(source_node_id=f"{names[1]}_0", source_anchor="2", target_node_id=f"{names[2]}_0")
     after, _ = built([third], wanted, catalogue, base=base)
     assert stored(after, f"{names[1]}_0", field) == scenarios
 
@@ -191,7 +191,7 @@ def test_a_new_step_is_described_by_its_purpose(kind: Any, described: str | None
 
 
 def condition(**row: Any) -> list[PatchOp]:
-    rows = [{"type": "boolean", "value1": True, "operation": "equal", **row}]
+    rows: Any = [{"type": "boolean", "value1": True, "operation": "equal", **row}]
     return [AddNode(node_name="conditionAgentflow", node_id="if_0", params={"conditions": rows})]
 
 
