@@ -89,8 +89,10 @@ class LlmReasoner(Reasoner):
         async def read(text: str) -> Plan:
             proposal = parse_model(text, ProposedPlan)
             fields: dict[str, Any] = {**vars(proposal), "parts": []}
+            if request.target_kind and request.intent.operation != "create":
+                fields["flow_kind"] = request.target_kind
             plan = Plan(operation=request.intent.operation, **fields)
-            plan = checked_plan(plan.linked(), request)
+            plan = checked_plan(plan.linked(), request, proposal.parts)
             parts, problems = accounted(plan, proposal.parts, request)
             plan = plan.model_copy(update={"parts": parts})
             reviewed = await request.review(plan, request) if request.review else ReviewedPlan(plan)

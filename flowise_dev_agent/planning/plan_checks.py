@@ -23,8 +23,11 @@ _GO_ON: Final = (
 )
 
 
-def checked_plan(plan: Plan, request: PlanRequest) -> Plan:
-    """Plan corrected by known facts: operation, spelling of node names, credential types."""
+def checked_plan(plan: Plan, request: PlanRequest, accounts: Sequence[PartAccount] = ()) -> Plan:
+    """Plan corrected by known facts: operation, spelling of node names, credential types.
+
+    A plan that cannot be used comes back with all its problems, those of its `accounts` included.
+    """
     update: dict[str, Any] = {}
     if _only_answers(plan, request):
         return plan.model_copy(update={"operation": "question", "credential_requirements": []})
@@ -36,7 +39,7 @@ def checked_plan(plan: Plan, request: PlanRequest) -> Plan:
         return plan.model_copy(update=update | {"nodes": [], "credential_requirements": []})
     as_it_is = request.intent.operation == "copy" and not plan.removals
     problems: list[str] = []
-    if not (plan.nodes or plan.removals or plan.values or as_it_is):
+    if not (plan.nodes or plan.removals or plan.values or plan.disconnections or as_it_is):
         problems.append("`nodes` is empty. List the nodes to add or to change, or fill `declined`.")
     nodes: list[PlannedNode] = []
     new = []
@@ -47,7 +50,19 @@ def checked_plan(plan: Plan, request: PlanRequest) -> Plan:
         if request.previous
         else set[str]()
     )
-    plan = plan.model_copy(update={"removals": [id_ for id_ in plan.removals if id_ not in done]})
+    lines = {(edge.source, edge.target) for edge in request.flow.graph.edges}
+    gone = {(one.source, one.target) for one in request.previous.disconnections} - lines if request.previous else set()
+    plan = plan.model_copy(
+        update={
+            "removals": [id_ for id_ in plan.removals if id_ not in done],
+            "disconnections": [one for one in plan.disconnections if (one.source, one.target) not in gone],
+        }
+    )
+    problems += [
+        f"`disconnections`: no line leads from '{one.source}' to '{one.target}'."
+        for one in plan.disconnections
+        if (one.source, one.target) not in lines
+    ]
     for node in plan.nodes:
         schema = request.nodes.get(node.node_name)
         if schema is None:
@@ -61,25 +76,30 @@ def checked_plan(plan: Plan, request: PlanRequest) -> Plan:
         existing = (node.existing and (from_pattern or there is not None)) or (
             there == schema.name and node.node_id in earlier
         )
-        nodes.append(node.model_copy(update={"node_name": schema.name, "existing": existing}))
+        # Only the steps of an agentflow have titles of their own.
+        label = node.label if schema.is_agentflow else ""
+        nodes.append(node.model_copy(update={"node_name": schema.name, "existing": existing, "label": label}))
         if not existing or from_pattern:
             new.append(schema)
     problems += _unknown_ids(plan, nodes, request.nodes, request.flow.existing)
     kinds = {_kind(request.nodes.schemas[node.node_name]) for node in nodes}
+    if request.target_kind in ("CHATFLOW", "AGENTFLOW") and request.intent.operation != "create":
+        kinds.add(request.target_kind)
     if len(kinds) > 1:
         problems.append(
             "FLOW_KIND_MIX: a flow consists of nodes of the category Agent Flows only, or of none of them. "
             "In an agentflow, models and tools are settings of its steps (`llmModel`, `agentTools`), not nodes."
         )
     if problems:
-        raise UnusableOutputError(problems)
+        raise UnusableOutputError([*problems, *accounted(plan, accounts, request)[1]])
     if kinds and request.intent.operation == "create":
         update["flow_kind"] = kinds.pop()
-    required = required_types(new, request.credential_types)
-    if any(request.nodes.schemas[node.node_name].category == AGENTFLOW_CATEGORY for node in nodes):
-        # The schema of such a node does not say which models and tools it holds: trust the plan.
-        known = {name for schema in request.nodes.schemas.values() for name in schema.credential_names}
-        required = list(dict.fromkeys([*required, *(name for name in plan.credential_requirements if name in known)]))
+    holds_more = any(request.nodes.schemas[node.node_name].category == AGENTFLOW_CATEGORY for node in nodes)
+    # The schema of such a node does not say which models and tools it holds: trust the plan.
+    takers = request.nodes.schemas.values() if holds_more else new
+    known = {name for schema in takers for name in schema.credential_names}
+    named = (name for name in plan.credential_requirements if name in known)
+    required = list(dict.fromkeys([*required_types(new, request.credential_types), *named]))
     update |= {"nodes": nodes, "credential_requirements": required}
     return plan.model_copy(update=update)
 
@@ -95,13 +115,21 @@ def accounted(plan: Plan, accounts: Sequence[PartAccount], request: PlanRequest)
     if plan.declined or plan.answer is not None:
         state, reason = ("not_possible", plan.declined) if plan.declined else ("covered", "")
         return [part.model_copy(update={"state": state, "reason": reason}) for part in request.parts], []
+    was_there = set(request.flow.existing) - {node.node_id for node in plan.nodes} - {*plan.removals, *plan.kept}
+    was_there -= {end for one in plan.disconnections for end in (one.source, one.target)}
+    earlier = {*request.previous.removals} if request.previous else set[str]()
     ids = {*request.flow.existing, *(node.node_id for node in plan.nodes)}
     fields = {f"{value.node_id}.{value.param}" for value in plan.values}
+    served: dict[str | None, list[str]] = {}
+    for value in plan.values:
+        served.setdefault(value.part, []).append(f"{value.node_id}.{value.param}")
     by_id = {account.id: account for account in accounts}
     parts: list[Part] = []
     problems: list[str] = []
     for part in request.parts:
         account = by_id.get(part.id)
+        if account is None and part.id in served:
+            account = PartAccount(id=part.id, state="covered")
         if account is None:
             problems.append(f"`parts` says nothing about {part.id}: {shortened(part.quote, 120)!r}.")
             parts.append(
@@ -109,11 +137,17 @@ def accounted(plan: Plan, accounts: Sequence[PartAccount], request: PlanRequest)
             )
             continue
         nodes = [id_ for id_ in account.nodes if id_ in ids]
-        values = [field for field in account.values if field in fields]
+        own = served.get(part.id, []) if account.state == "covered" else []
+        values = list(dict.fromkeys([*(field for field in account.values if field in fields), *own]))
         state, reason = account.state, account.reason.strip()
-        shown = nodes or values or request.intent.operation == "copy"
+        # A node that the plan leaves alone shows nothing, unless the reason says why it may stay.
+        does = [id_ for id_ in nodes if id_ not in was_there or reason]
+        shown = does or values or earlier.intersection(account.nodes) or request.intent.operation == "copy"
         if state == "covered" and not shown:
-            problems.append(f"`parts`: {part.id} is covered, but names no node and no value of the plan that does it.")
+            problems.append(
+                f"`parts`: {part.id} is covered, but names no value and no new, changed, removed or kept node "
+                "that does it. Where the flow does it already, say so in `reason`."
+            )
             state, reason = "assumed", reason or "No node or value of the plan shows it."
         elif state != "covered" and not reason:
             problems.append(f"`parts`: {part.id} is {state}, but has no reason.")

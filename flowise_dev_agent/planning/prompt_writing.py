@@ -1,4 +1,4 @@
-"""Write the prompts of agentflow steps: in a plan with several, one model call per step.
+"""Write the prompts of new agentflow steps that a plan leaves open: one model call per step.
 
 The plan says what each step must do. The written prompt becomes a value of the plan, so that the person sees it before
 the approval. A prompt that could not be written is left to the op writer.
@@ -28,8 +28,6 @@ from flowise_dev_agent.settings import ReasoningSettings
 
 #: The steps that take instructions, and the field for them.
 INSTRUCTIONS: Final = {"llmAgentflow": "llmMessages", "agentAgentflow": "agentMessages"}
-#: With fewer such steps the plan itself contains their prompts.
-FROM_STEPS: Final = 3
 MAX_PARALLEL: Final = 5
 _MAX_STEPS: Final = 20
 
@@ -66,14 +64,13 @@ class PromptWriter:
         missing = [node for node in missing if node.node_id not in {value.node_id for value in kept}]
         written: list[PlannedValue | None] = []
         usage = planned.usage
-        if len(missing) + len(kept) >= FROM_STEPS:
-            # In rounds: what the one before cost counts against the session's budget.
-            for start in range(0, min(len(missing), _MAX_STEPS), MAX_PARALLEL):
-                steps = missing[start : min(start + MAX_PARALLEL, _MAX_STEPS)]
-                spent = usage
-                results = await asyncio.gather(*(self._write(node, plan, request, spent) for node in steps))
-                written += [value for value, _ in results]
-                usage = sum((cost for _, cost in results), usage)
+        # In rounds: what the one before cost counts against the session's budget.
+        for start in range(0, min(len(missing), _MAX_STEPS), MAX_PARALLEL):
+            steps = missing[start : min(start + MAX_PARALLEL, _MAX_STEPS)]
+            spent = usage
+            results = await asyncio.gather(*(self._write(node, plan, request, spent) for node in steps))
+            written += [value for value, _ in results]
+            usage = sum((cost for _, cost in results), usage)
         values = [*plan.values, *kept, *(value for value in written if value)]
         return replace(planned, value=plan.model_copy(update={"values": values}), usage=usage)
 

@@ -218,7 +218,7 @@ class _Proposed(Contract):
     )
     disconnections: list[NamedConnection] = Field(
         default_factory=list,
-        description="lines of the existing flow that go, as between two steps that get one between",
+        description="lines of the existing flow that go",
     )
     values: list[PlannedValue] = Field(
         default_factory=list,

@@ -12,7 +12,7 @@ from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.models import ReasoningEngine
 from flowise_dev_agent.models.answer_schemas import answer_schema
 from flowise_dev_agent.models.messages import DeltaSink, EngineResponse, Message, ToolDef
-from flowise_dev_agent.patch import AddNode, BindCredential, Finding, GraphIR, SetParam, compile_ops
+from flowise_dev_agent.patch import AddNode, BindCredential, Connect, Finding, GraphIR, PatchOp, SetParam, compile_ops
 from flowise_dev_agent.patch.views.graph_view import GraphView
 from flowise_dev_agent.planning.llm import LlmReasoner
 from flowise_dev_agent.planning.requests import ClassifyRequest, JudgeRequest, PatchRequest
@@ -31,7 +31,7 @@ from flowise_dev_agent.schemas.plan_text import plan_markdown
 from flowise_dev_agent.schemas.usage import Usage
 from flowise_dev_agent.schemas.verdict import Judgement, Trial
 from flowise_dev_agent.settings import ReasoningSettings
-from tests.support.requests import flow_of, plan_request
+from tests.support.requests import UPDATE, flow_of, plan_request
 
 GOOD_INTENT = {"operation": "create", "ambiguity": 1, "title": "Support chatbot"}
 GOOD_PLAN = {
@@ -414,7 +414,7 @@ async def test_p83_a_plan_accounts_for_every_part_or_the_rest_is_not_understood(
     engine = ScriptedEngine({**GOOD_PLAN, "parts": some})
     result = await reasoner(engine, 3).plan(plan_request(catalogue, parts=parts))
     assert result.tries == 2
-    assert "p2 is covered, but names no node" in last_text(engine)
+    assert "p2 is covered, but names no value" in last_text(engine)
     assert "says nothing about p3" in last_text(engine)
     assert [(part.id, part.state) for part in result.value.parts] == [
         ("p1", "covered"),
@@ -693,3 +693,107 @@ async def test_thinking_and_comments_around_ops_cost_no_second_call(catalogue: N
     result = await reasoner(engine).patch(patch_request(catalogue))
     assert isinstance(result.value, OpsAnswer)
     assert (result.tries, [op.op_type for op in result.value.ops]) == (1, ["AddNode", "AddNode"])
+
+
+# --- what a plan says about an existing flow ----------------------------------------------------------------------
+
+
+def chat_with_tools(store: NodeStore) -> GraphView:
+    ops: list[PatchOp] = [
+        AddNode(node_name=name, node_id=f"{name}_0") for name in ("chatOpenAI", "toolAgent", "calculator")
+    ]
+    ops.append(Connect(source_node_id="calculator_0", target_node_id="toolAgent_0", target_anchor="tools"))
+    return GraphView(compile_ops(GraphIR.empty(), ops, store.schemas).graph)
+
+
+def changed(**fields: Any) -> dict[str, Any]:
+    return {"goal": "x", "flow_name": "x", "nodes": [], **fields}
+
+
+async def parts_of(answer: dict[str, Any], store: NodeStore, **request: Any) -> tuple[list[str], str]:
+    """States of the parts, and what went back to the model."""
+    engine = ScriptedEngine(answer)
+    parts = (Part(id="p1", quote="take the calculator out"),)
+    given = {"intent": UPDATE, "flow": chat_with_tools(store), "parts": parts, "review": None, **request}
+    result = await reasoner(engine).plan(plan_request(store, **given))
+    return [part.state for part in result.value.parts], last_text(engine) if result.tries > 1 else ""
+
+
+@pytest.mark.parametrize(
+    ("account", "more", "state"),
+    [
+        ({"nodes": ["calculator_0"]}, {}, "assumed"),
+        ({"nodes": ["calculator_0"]}, {"removals": ["calculator_0"]}, "covered"),
+        ({"nodes": ["calculator_0"]}, {"kept": ["calculator_0"]}, "covered"),
+        ({"nodes": ["calculator_0"], "reason": "It was never used."}, {}, "covered"),
+    ],
+    ids=["left alone", "removed", "kept", "with a reason"],
+)
+async def test_a_node_that_the_plan_leaves_alone_covers_nothing(
+    account: Any, more: Any, state: str, catalogue: NodeStore
+) -> None:
+    cold = {"node_id": "chatOpenAI_0", "param": "temperature", "value": 0.1}
+    answer = changed(values=[cold], parts=[{"id": "p1", "state": "covered", **account}], **more)
+    states, told = await parts_of(answer, catalogue)
+    assert states == [state]
+    assert bool(told) is (state == "assumed")
+
+
+async def test_a_value_that_names_a_part_covers_it(catalogue: NodeStore) -> None:
+    cold = {"node_id": "chatOpenAI_0", "param": "temperature", "value": 0.1, "part": "p1"}
+    assert await parts_of(changed(values=[cold]), catalogue) == (["covered"], "")
+
+
+async def test_a_repair_accounts_for_a_node_that_is_removed_already(catalogue: NodeStore) -> None:
+    cold = PlannedValue(node_id="chatOpenAI_0", param="temperature", value=0.1)
+    before = Plan(goal="x", operation="update", flow_name="x", values=[cold], removals=["serper_0"])
+    answer = changed(
+        values=[cold.model_dump()],
+        removals=["serper_0"],
+        parts=[{"id": "p1", "state": "covered", "nodes": ["serper_0"]}],
+    )
+    assert await parts_of(answer, catalogue, previous=before) == (["covered"], "")
+
+
+async def test_problems_of_all_classes_go_back_at_once(catalogue: NodeStore) -> None:
+    wrong = {"node_id": "x_0", "node_name": "chatOpenAl", "purpose": "x"}
+    engine = ScriptedEngine(changed(nodes=[wrong]))
+    request = plan_request(catalogue, parts=(Part(id="p1", quote="a bot"),))
+    with pytest.raises(ModelOutputError):
+        await reasoner(engine).plan(request)
+    assert "no node type 'chatOpenAl'" in last_text(engine)
+    assert "says nothing about p1" in last_text(engine)
+
+
+async def test_a_line_that_the_plan_takes_away_must_be_there(catalogue: NodeStore) -> None:
+    def without(source: str) -> dict[str, Any]:
+        return changed(disconnections=[{"source": source, "target": "toolAgent_0"}])
+
+    request = plan_request(catalogue, intent=UPDATE, flow=chat_with_tools(catalogue), review=None)
+    result = await reasoner(ScriptedEngine(without("calculator_0"))).plan(request)
+    assert [one.source for one in result.value.disconnections] == ["calculator_0"]
+    with pytest.raises(ModelOutputError, match="no line leads from 'chatOpenAI_0'"):
+        await reasoner(ScriptedEngine(without("chatOpenAI_0"))).plan(request)
+
+
+async def test_an_optional_credential_that_the_plan_names_is_asked_for(catalogue: NodeStore) -> None:
+    memory = {"node_id": "RedisBackedChatMemory_0", "node_name": "RedisBackedChatMemory", "purpose": "remembers"}
+    named = {**GOOD_PLAN, "nodes": [*GOOD_PLAN["nodes"], memory], "credential_requirements": ["redisCacheApi", "x"]}
+    result = await reasoner(ScriptedEngine(named)).plan(plan_request(catalogue))
+    assert result.value.credential_requirements == ["openAIApi", "redisCacheApi"]
+
+
+async def test_a_plan_for_a_change_has_the_kind_of_the_flow(catalogue: NodeStore) -> None:
+    step = {"node_id": "llmAgentflow_0", "node_name": "llmAgentflow", "purpose": "answers"}
+    values = [{"node_id": "llmAgentflow_0", "param": "llmMessages", "value": [{"role": "system", "content": "x"}]}]
+    request = plan_request(catalogue, intent=UPDATE, target_kind="AGENTFLOW", review=None)
+    result = await reasoner(ScriptedEngine(changed(nodes=[step], values=values))).plan(request)
+    assert result.value.flow_kind == "AGENTFLOW"
+    with pytest.raises(ModelOutputError, match="FLOW_KIND_MIX"):
+        await reasoner(ScriptedEngine(GOOD_PLAN)).plan(request)
+
+
+async def test_a_node_of_a_chatflow_gets_no_title(catalogue: NodeStore) -> None:
+    titled = {**GOOD_PLAN, "nodes": [{**node, "label": "My node"} for node in GOOD_PLAN["nodes"]]}
+    result = await reasoner(ScriptedEngine(titled)).plan(plan_request(catalogue))
+    assert {node.label for node in result.value.nodes} == {""}

@@ -89,10 +89,9 @@ async def test_the_prompts_of_three_steps_are_written_into_the_plan(catalogue: N
     assert result.usage.model_calls == 4
 
 
-async def test_fewer_steps_are_left_to_the_plan_and_the_op_writer(catalogue: NodeStore) -> None:
-    engine = Writer(plan_of(2))
-    assert messages_in((await planned(engine, catalogue)).value) == {}
-    assert engine.asked == []
+async def test_the_prompt_of_a_single_step_is_written_with_the_plan_too(catalogue: NodeStore) -> None:
+    result = await planned(Writer(plan_of(1)), catalogue)
+    assert len(messages_in(result.value)) == 1
 
 
 async def test_a_prompt_that_the_plan_has_is_not_written_again(catalogue: NodeStore) -> None:
