@@ -35,7 +35,7 @@ _KNOWN: Final = re.compile(
     r"|\bBearer[ \t]{1,5}[A-Za-z0-9._~+/-]{20,}=*|\bBasic[ \t]{1,5}(?=[A-Za-z+/]{0,40}[0-9=])[A-Za-z0-9+/]{12,}=*"
     r"|-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----(?:[^-]{0,8000}-----END [A-Z ]{0,30}PRIVATE KEY-----)?"
     # A password in an address, not the name of one.
-    r"|(?<=://)[^\s/@:\"'<>{}]{0,100}:(?!\*)[^\s/@\"'<>{}$]{1,200}(?=@)"
+    r"|(?<=://)[^\s/@:\"'<>{}]{0,100}:(?!\*|(?:password|passwd|pass|pwd|secret|x{3,}|\.{3})@)[^\s/@\"'<>{}$]{1,200}(?=@)"
 )
 #: Every known form holds one of these: looking for them is many times faster than for the forms.
 _CLUES: Final = (

@@ -12,7 +12,7 @@ from pydantic import JsonValue
 from flowise_dev_agent.approval.reach import (
     flows_in,
     holds_code,
-    hosts_said,
+    hosts_in,
     is_code,
     is_setting,
     reached,
@@ -85,7 +85,7 @@ def capability_of(plan: Plan, said: Iterable[str], schemas: Schemas) -> Capabili
     return Capability(
         nodes=nodes,
         hosts=sorted(
-            {host for text in said for host in hosts_said(text)}
+            {host for text in said for host in hosts_in(text)}
             | {host for one in plan.values for host in reached(one.param, one.value, planned.get(one.node_id))}
         ),
         credentials=[

@@ -16,6 +16,7 @@ from pydantic import JsonValue
 from flowise_dev_agent.patch import NodeSchema
 from flowise_dev_agent.patch.model.flow_data import InputEntry
 from flowise_dev_agent.patch.model.nested import CREDENTIAL_KEY
+from flowise_dev_agent.patch.model.placeholders import stands_in
 
 #: Scheme and host of an address.
 _HOST: Final = re.compile(
@@ -23,12 +24,6 @@ _HOST: Final = re.compile(
     re.IGNORECASE,
 )
 _FILE: Final = re.compile(r"\bfile:/", re.IGNORECASE)
-#: A host as people write it, without a scheme.
-_BARE_HOST: Final = re.compile(r"(?<![\w.@-])(?:[a-z0-9][a-z0-9-]{0,62}\.){1,8}[a-z]{2,24}(?![\w-])", re.IGNORECASE)
-#: File names, and sentences without a space between them: no hosts.
-_NO_HOST: Final = re.compile(
-    r"\.(?:[A-Z][a-z]+|(?i:pdf|docx?|xlsx?|pptx?|csv|txt|md|json|ya?ml|xml|html?|js|ts|py|png|jpe?g|zip|log))$"
-)
 #: Fields whose whole value is an address, also without a scheme.
 _ADDRESS_FIELD: Final = re.compile(
     r"(?:urls?|uri|host|hostname|endpoint|basepath|baseurl|base_url|apibase|server|proxy|webhook|(?<!mail)address)$",
@@ -58,13 +53,7 @@ _DEEPEST = 8
 def hosts_in(text: str) -> list[str]:
     """Hosts of the addresses in a text."""
     read = _plain(text)
-    return [host.casefold().rstrip(".") for host in _HOST.findall(read)] + (["file:"] if _FILE.search(read) else [])
-
-
-def hosts_said(text: str) -> list[str]:
-    """Hosts in a person's text, with or without a scheme. File names and text such as `end.Next` do not count."""
-    bare = [host for host in _BARE_HOST.findall(_plain(text)) if not _NO_HOST.search(host)]
-    return [*hosts_in(text), *(host.casefold() for host in bare)]
+    return [host.casefold().rstrip(".,;!)") for host in _HOST.findall(read)] + (["file:"] if _FILE.search(read) else [])
 
 
 def reached(path: str, value: JsonValue, schema: NodeSchema | None) -> list[str]:
@@ -105,13 +94,18 @@ def is_setting(path: str, value: JsonValue) -> bool:
 
 def holds_code(schema: NodeSchema) -> bool:
     """True if a node type runs code that is written in its fields."""
-    return any(entry["type"] == "code" for entry in schema.input_definitions)
+    return any(_runs(entry) for entry in schema.input_definitions)
 
 
 def is_code(schema: NodeSchema | None, path: str) -> bool:
     """True if a field holds code."""
     definition = definition_of(schema, path)
-    return definition is not None and definition.get("type") == "code"
+    return definition is not None and _runs(definition)
+
+
+def _runs(definition: InputEntry) -> bool:
+    """True for a code field that has to be filled; an optional one holds a schema or a list of fields."""
+    return definition.get("type") == "code" and not definition.get("optional")
 
 
 def definition_of(schema: NodeSchema | None, path: str) -> InputEntry | None:
@@ -127,7 +121,12 @@ def _plain(text: str) -> str:
 
 
 def _bare(text: str) -> list[str]:
-    """Host of an address without a scheme; an expression resolved at run time is returned as it is."""
+    """Host of an address without a scheme; an expression resolved at run time is returned as it is.
+
+    A relative path and a placeholder reach nothing.
+    """
+    if stands_in(text) or text.lstrip().startswith("."):
+        return []
     value = _plain(text).strip().lstrip("/")
     if not value:
         return []

@@ -19,6 +19,7 @@ from flowise_dev_agent.patch import (
 from flowise_dev_agent.patch.model.nested import is_path, parse_path, value_at, with_bound
 from flowise_dev_agent.patch.model.ops import MAX_DESCRIPTION
 from flowise_dev_agent.patch.model.placeholders import MARK
+from flowise_dev_agent.patch.validate.params import is_missing
 from flowise_dev_agent.planning.added_text import with_added_text
 from flowise_dev_agent.planning.equal_values import held
 from flowise_dev_agent.sanitize import shortened
@@ -55,17 +56,23 @@ def with_planned_values(ops: Sequence[PatchOp], plan: Plan, base: GraphIR) -> li
 
 
 def with_files_to_come(plan: Plan, schemas: Schemas) -> Plan:
-    """Insert a marked stand-in wherever a new node needs a file that only the person has, so that the flow can run and
-    be tested.
+    """Insert a marked stand-in wherever a new node needs a file, or a text that the plan says is still to come, so that
+    the flow can run and be tested.
     """
     set_already = {(value.node_id, value.param) for value in plan.values}
-    lacking = [
+    required = [
         (node.node_id, entry)
         for node in plan.nodes
         if not node.existing and (schema := schemas.get(node.node_name))
-        for entry in schema.input_definitions
-        if entry["type"] == "file" and not entry.get("optional") and (node.node_id, entry["name"]) not in set_already
+        for inputs in [schema.new_inputs()]
+        for entry in schema.definitions.visible_params(inputs)
+        if (node.node_id, entry["name"]) not in set_already
+        if entry["type"] in ("file", "string") and not entry.get("optional")
+        if entry["type"] == "file" or is_missing(inputs, entry)
     ]
+    texts = [one for one in required if one[1]["type"] == "string"]
+    promised = [one for one in plan.placeholders if not any(one in str(value.value) for value in plan.values)]
+    lacking = [one for one in required if one not in texts or len(texts) <= len(promised)]
     named = list(plan.placeholders) or [str(entry.get("label") or entry["name"]) for _, entry in lacking]
     values = [
         PlannedValue(node_id=node_id, param=entry["name"], value=f"{MARK}: {'; '.join(named)}]")

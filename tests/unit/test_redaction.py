@@ -111,3 +111,8 @@ def test_json_that_is_nested_without_end_is_masked_as_a_whole() -> None:
     for _ in range(300):
         value = [value]
     assert MASK in str(redacted(value))
+
+
+def test_the_form_of_an_address_is_no_secret() -> None:
+    assert not holds_secret("[PLACEHOLDER: the address, e.g. mysql://user:password@host/db]")
+    assert holds_secret("mysql://user:hunter2@host/db")

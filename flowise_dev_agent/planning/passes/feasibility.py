@@ -36,12 +36,14 @@ from flowise_dev_agent.patch.model.values import is_empty
 from flowise_dev_agent.planning.context import PlanContext
 from flowise_dev_agent.planning.passes.coverage import NOT_ON_THE_SERVER
 from flowise_dev_agent.planning.prompt_writing import INSTRUCTIONS
-from flowise_dev_agent.planning.values import with_planned_values
+from flowise_dev_agent.planning.values import with_files_to_come, with_planned_values
 from flowise_dev_agent.sanitize import shortened
 from flowise_dev_agent.schemas.plan import Plan
 
 #: Finding codes that depend on connections and credentials, which a plan does not have.
-_LATER: Final = frozenset({"NESTED_CREDENTIAL_UNBOUND", "CREDENTIAL_UNBOUND", "VARIABLE_NOT_SET", "NOT_AN_ID"})
+_LATER: Final = frozenset(
+    {"NESTED_CREDENTIAL_UNBOUND", "CREDENTIAL_UNBOUND", "VARIABLE_NOT_SET", "NOT_AN_ID", "REF_WITHOUT_EDGE"}
+)
 #: Most resources of the server listed in one finding.
 _NAMES_SHOWN: Final = 30
 _NAME_CHARS: Final = 80
@@ -98,6 +100,7 @@ def _tried(plan: Plan, base: GraphIR, schemas: Schemas) -> tuple[GraphIR | None,
 
 def flow_after(plan: Plan, base: GraphIR, schemas: Schemas) -> GraphIR | None:
     """Flow after the plan, without its new connections; None if the plan changes nothing. Raises PatchError."""
+    plan = with_files_to_come(plan, schemas)
     ops = [
         *(
             AddNode(node_name=one.node_name, node_id=one.node_id, label=one.label or None)
@@ -128,11 +131,7 @@ def _concerns(finding: Finding, plan: Plan, graph: GraphIR) -> bool:
     if finding.code == "REQUIRED_PARAM_MISSING":
         node = graph.node(finding.where)
         is_new = any(one.node_id == finding.where and not one.existing for one in plan.nodes)
-        if node is None or not is_new or finding.field == INSTRUCTIONS.get(node.name):
-            return False
-        entry = next((one for one in node.params if one["name"] == finding.field), None)
-        # A missing file is provided by the person: a marked stand-in is used.
-        return not (entry and entry["type"] == "file")
+        return node is not None and is_new and finding.field != INSTRUCTIONS.get(node.name)
     return any(value.node_id == finding.where and overlap(value.param, finding.field) for value in plan.values)
 
 

@@ -8,6 +8,7 @@ from flowise_dev_agent.errors import FlowiseServerError
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import AddNode, Connect, Finding, GraphIR, OptionEntry, compile_ops
 from flowise_dev_agent.planning.passes.feasibility import reviewed
+from flowise_dev_agent.planning.values import with_files_to_come
 from flowise_dev_agent.schemas.plan import Plan, PlannedNode, PlannedValue
 from tests.unit.agent.rig import BenchFlowise, plan
 from tests.unit.agent.test_update import made_for
@@ -242,3 +243,18 @@ async def test_the_reasoner_gets_the_review_with_its_request() -> None:
     chain = plan(nodes=[node("conversationChain_0")])
     reviewed = await request.review(chain, request)
     assert ("INPUT_NOT_FED", "conversationChain_0", "model") in codes(reviewed.plan.findings)
+
+
+async def test_what_the_prompt_tells_to_write_is_no_finding(catalogue: NodeStore) -> None:
+    values = {
+        "promptTemplate_0.template": "Make a title of {x}",
+        "promptTemplate_0.promptValues": {"x": "{{llmChain_0.data.instance}}"},
+    }
+    chained = planned("llmChain_0", "chatOpenAI_0", "promptTemplate_0", values=values)
+    assert "REF_WITHOUT_EDGE" not in [one.code for one in await review(chained, catalogue)]
+    page = planned("cheerioWebScraper_0")
+    assert ("REQUIRED_PARAM_MISSING", "cheerioWebScraper_0", "url") in codes(await review(page, catalogue))
+    promised = page.model_copy(update={"placeholders": ["the address of the page"]})
+    assert await review(promised, catalogue) == []
+    (stand_in,) = with_files_to_come(promised, catalogue.schemas).values
+    assert (stand_in.param, stand_in.value) == ("url", "[PLACEHOLDER: the address of the page]")

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from flowise_dev_agent.approval.binding import capability_of, outside_plan
-from flowise_dev_agent.approval.reach import hosts_in, hosts_said, is_setting, reached
+from flowise_dev_agent.approval.reach import hosts_in, is_setting, reached
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import (
     AddNode,
@@ -148,13 +148,6 @@ def test_limits_and_sampling_of_a_named_node_may_be_adjusted(catalogue: NodeStor
     assert not is_setting("temperature", "https://evil.example")
 
 
-def test_a_host_that_a_person_names_without_a_scheme_is_theirs_to_give(catalogue: NodeStore) -> None:
-    wanted = contract(planned("requestsGet_0", existing=False))
-    op = added("requestsGet_0", requestsGetUrl="https://api.shop.example/orders")
-    assert refused([op], wanted, catalogue, "look orders up at api.shop.example/orders") == []
-    assert refused([op], wanted, catalogue, "look orders up at shop.example") != []
-
-
 def test_what_only_looks_like_a_host_is_not_shown_as_one(catalogue: NodeStore) -> None:
     said = "read handbook.pdf and prices.csv.Then sort by topic.Billing first"
     ran = "return JSON.stringify({a: $form.name});"
@@ -184,8 +177,19 @@ def test_an_address_of_the_plan_is_covered_without_a_dot_too(catalogue: NodeStor
 def test_p86_odd_texts_are_read_in_no_time(text: str, catalogue: NodeStore) -> None:
     schema = catalogue.schemas["chatOpenAI"]
     began = time.process_time()
-    for read in (hosts_in, hosts_said):
-        read(text)
+    hosts_in(text)
     reached("basepath", text, schema)
     reached("baseOptions", text, schema)
     assert time.process_time() - began < 1
+
+
+def test_words_paths_and_placeholders_are_no_hosts(catalogue: NodeStore) -> None:
+    assert hosts_in("look at https://files.example.com, then read overrideConfig.sessionId") == ["files.example.com"]
+    schema = catalogue.schemas["faiss"]
+    assert [reached("basePath", one, schema) for one in ("./index", "[PLACEHOLDER: the address]")] == [[], []]
+    assert reached("basePath", "internal.example/x", schema) == ["internal.example"]
+
+
+def test_only_a_type_that_needs_code_runs_code(catalogue: NodeStore) -> None:
+    new = [planned(f"{name}_0", existing=False) for name in ("requestsPost", "customFunction")]
+    assert capability_of(contract(*new), [], catalogue.schemas).code == ["customFunction_0"]
