@@ -23,6 +23,7 @@ from flowise_dev_agent.patch import (
 )
 from flowise_dev_agent.patch.model.agentflow import START
 from flowise_dev_agent.patch.model.suggest import fold
+from flowise_dev_agent.patch.validate.models import MODEL_ENDED, MODEL_ENDS
 from flowise_dev_agent.planning.passes.attached import with_content
 from flowise_dev_agent.planning.passes.document_stores import plan_with_ids, stand_ins, with_ids
 from flowise_dev_agent.planning.values import with_planned_values
@@ -42,7 +43,15 @@ _LOOSE_CODES = frozenset({"ISOLATED_NODE", "DEAD_END"})
 
 #: Warnings that ops do not answer: the server's and the person's own matters, titles, and fields left out by code.
 _NOT_FOR_OPS = frozenset(
-    {*_CREDENTIAL_CODES, "UNKNOWN_PARAM", "UNVERIFIED_NODE", "STEP_WITHOUT_TITLE", "VERSION_DRIFT"}
+    {
+        *_CREDENTIAL_CODES,
+        MODEL_ENDED,
+        MODEL_ENDS,
+        "UNKNOWN_PARAM",
+        "UNVERIFIED_NODE",
+        "STEP_WITHOUT_TITLE",
+        "VERSION_DRIFT",
+    }
 )
 
 

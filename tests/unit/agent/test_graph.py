@@ -124,10 +124,10 @@ async def test_a_new_warning_goes_back_once_and_then_to_the_person(bench: Bench)
     review = await bench.answer(action="approve")
     first, again = bench.reasoner.seen["patch"]
     assert first.findings == ()
-    assert [one.code for one in again.findings] == ["PROMPT_VALUE_UNUSED"]
+    assert "PROMPT_VALUE_UNUSED" in [one.code for one in again.findings]
     assert review["type"] == "result_review"
-    assert [one["code"] for one in review["data"]["warnings"]] == ["PROMPT_VALUE_UNUSED"]
-    assert review["data"]["warnings"][0]["message"] in review["message"]
+    (stays,) = [one for one in review["data"]["warnings"] if one["code"] == "PROMPT_VALUE_UNUSED"]
+    assert stays["message"] in review["message"]
 
 
 async def test_each_conditional_edge_records_what_it_took_and_why(bench: Bench) -> None:
