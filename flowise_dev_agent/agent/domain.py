@@ -180,6 +180,8 @@ class DomainCapability(ABC):
     """Operations that every domain provides to the graph."""
 
     name: str
+    #: Its subject in one line, for people.
+    about: str = ""
     #: Folder for the domain's stored knowledge; set when the domain is loaded.
     folder: Path = Path()
 

@@ -67,6 +67,20 @@ async def _after_seq(
     return max(after_seq, last_event_id)
 
 
+def words(former: str) -> Any:
+    """Words of a search: the parameter `query`, or `former`, the name that this list had for it before."""
+
+    async def read(
+        query: Annotated[str, Query(max_length=2_000, description="Words to find.")] = "",
+        earlier: Annotated[
+            str, Query(alias=former, max_length=2_000, deprecated=True, description="Former name of `query`.")
+        ] = "",
+    ) -> str:
+        return query or earlier
+
+    return Depends(read)
+
+
 Service = Annotated[SessionService, Depends(_service)]
 PatternsOfOwner = Annotated[PatternService, Depends(_patterns)]
 MemoriesOfOwner = Annotated[MemoryService, Depends(_memories)]

@@ -256,7 +256,7 @@ def domains(
         one.name: one for one in installed_domains(settings.domain_settings.names, settings.domain_settings.folder)
     }
     if refresh is None:
-        known = {name: (type(one).__doc__ or "").strip().partition("\n")[0] for name, one in found.items()}
+        known = {name: one.about for name, one in found.items()}
         if as_json:
             print_json({"domains": [{"name": name, "about": about} for name, about in known.items()]})
             return

@@ -69,7 +69,7 @@ class KnowledgeCalls(Http):
         """Read a page of a server's node types."""
         from flowise_dev_agent.schemas.nodes import NodeTypePage
 
-        which = {"q": query, "category": category, "instance": instance}
+        which = {"query": query, "category": category, "instance": instance}
         return await self._get(NodeTypePage, "/nodes", **which, limit=limit, cursor=cursor)
 
     async def node_type(self, name: str, *, instance: str | None = None, examples: bool = False) -> "NodeTypeDetails":
@@ -149,7 +149,7 @@ class KnowledgeCalls(Http):
         page = await self._get(
             MemoryPage,
             "/memories",
-            query_text=query or None,
+            query=query or None,
             memory_id=memory_id,
             kind=kind,
             instance=instance,

@@ -72,7 +72,7 @@ class SessionCalls(Http):
         Each word of `text` must begin one of a session's name or requirement; `cursor` is `next_cursor` of the page
         before.
         """
-        which = {"status": status, "instance": instance, "chatflow": chatflow, "text": text}
+        which = {"status": status, "instance": instance, "chatflow": chatflow, "query": text}
         return await self._get(SessionPage, "/sessions", **which, limit=limit, cursor=cursor)
 
     async def expected_cost(self, *, kind: str | None = None, model: str | None = None) -> "ExpectedCost":

@@ -59,6 +59,7 @@ class FlowiseCapability(FlowDomain):
     """See `FlowDomain`. Holds no state: one object serves all sessions and instances."""
 
     name = "flowise"
+    about = "Chatflows and AgentFlows of a Flowise server."
 
     def domain_tools(self, scope: ToolScope) -> DomainTools:
         lookups, checks = FlowiseTools(scope), FlowiseChecks(scope)

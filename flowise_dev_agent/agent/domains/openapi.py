@@ -26,6 +26,7 @@ class OpenApiCapability(ToolDomain):
     """Domain of described APIs. Its knowledge is the attached descriptions; it holds no state."""
 
     name = "openapi"
+    about = "APIs by the descriptions that go with a requirement: their operations become tools of an agent."
 
     async def tools_for(self, context: AgentContext, request: DiscoverRequest) -> Sequence[ReadyTool]:
         found: list[ReadyTool] = []

@@ -20,6 +20,7 @@ class WorkdayCapability(ToolDomain):
     """Workday domain: adds its tools if a requirement names Workday. Workday itself is not called before a test."""
 
     name = "workday"
+    about = "Workday: its lookups become tools of an agent when a requirement names it."
     skill = PACKAGED.section("Plan", "workday_extend")
 
     def __init__(self, knowledge: WorkdayKnowledgeProvider | None = None) -> None:

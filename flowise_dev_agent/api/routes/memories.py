@@ -4,7 +4,7 @@ from typing import Annotated
 
 from fastapi import Path, Query
 
-from flowise_dev_agent.api.deps import MAX_SEQ, MemoriesOfOwner
+from flowise_dev_agent.api.deps import MAX_SEQ, MemoriesOfOwner, words
 from flowise_dev_agent.api.once import ONCE, OnceRoute
 from flowise_dev_agent.api.responses import REPEATED, declared
 from flowise_dev_agent.api.routing import Routes
@@ -16,7 +16,7 @@ router = Routes(prefix="/memories", tags=["patterns"], route_class=OnceRoute)
 @router.get("", responses=declared())
 async def list_memories(
     memories: MemoriesOfOwner,
-    query_text: Annotated[str, Query(max_length=2_000, description="Words of a requirement.")] = "",
+    query: Annotated[str, words("query_text")],
     memory_id: Annotated[int | None, Query(ge=1, le=MAX_SEQ, description="Only this one.")] = None,
     instance: Annotated[str | None, Query(max_length=64, description="Only of this Flowise instance.")] = None,
     kind: Annotated[MemoryKind | None, Query(description="Only notes, or only patterns.")] = None,
@@ -25,7 +25,7 @@ async def list_memories(
 ) -> MemoryPage:
     """Notes and patterns that the service remembers for the owner: notes first, best matches of the words first."""
     return await memories.page(
-        query=query_text, memory_id=memory_id, instance_id=instance, limit=limit, offset=offset, kind=kind
+        query=query, memory_id=memory_id, instance_id=instance, limit=limit, offset=offset, kind=kind
     )
 
 

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from fastapi import Path, Query, Request
 
-from flowise_dev_agent.api.deps import engine
+from flowise_dev_agent.api.deps import engine, words
 from flowise_dev_agent.api.responses import FLOWISE, declared
 from flowise_dev_agent.api.routing import Routes
 from flowise_dev_agent.schemas.nodes import NodeOptions, NodeTypeDetails, NodeTypePage, OptionsRequest
@@ -18,14 +18,14 @@ Name = Annotated[str, Path(max_length=120, description="Name of a node type, suc
 @router.get("", responses=declared())
 async def list_nodes(
     request: Request,
-    q: Annotated[str, Query(max_length=200, description="Words; all node types without any.")] = "",
+    query: Annotated[str, words("q")],
     category: Annotated[str | None, Query(max_length=100, description="Such as `Chat Models`.")] = None,
     instance: Instance = None,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
     cursor: Annotated[str | None, Query(max_length=200, description="next_cursor of the page before.")] = None,
 ) -> NodeTypePage:
     """Node types of an instance."""
-    return await engine(request).node_types.list(instance, query=q, category=category, limit=limit, cursor=cursor)
+    return await engine(request).node_types.list(instance, query=query, category=category, limit=limit, cursor=cursor)
 
 
 @router.get("/{name}", responses=declared("node_type_not_found", *FLOWISE))

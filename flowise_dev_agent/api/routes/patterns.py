@@ -4,7 +4,7 @@ from typing import Annotated
 
 from fastapi import Path, Query
 
-from flowise_dev_agent.api.deps import IfMatch, PatternsOfOwner
+from flowise_dev_agent.api.deps import IfMatch, PatternsOfOwner, words
 from flowise_dev_agent.api.once import ONCE, OnceRoute
 from flowise_dev_agent.api.responses import REPEATED, declared
 from flowise_dev_agent.api.routing import Routes
@@ -26,14 +26,14 @@ InstanceId = Annotated[str | None, Query(max_length=64, description="Only patter
 @router.get("", responses=declared())
 async def list_patterns(
     library: PatternsOfOwner,
-    q: Annotated[str | None, Query(max_length=2_000, description="Words of a requirement.")] = None,
+    query: Annotated[str, words("q")],
     category: Category | None = None,
     instance: InstanceId = None,
     limit: Annotated[int, Query(ge=1, le=500)] = 100,
     id: Annotated[int | None, Query(ge=1, le=2**63 - 1, description="Only this one.")] = None,  # noqa: A002 - the parameter's name
 ) -> PatternList:
     """Patterns, the most successful first."""
-    rows = await library.page(query=q, category=category, instance_id=instance, limit=limit, pattern_id=id)
+    rows = await library.page(query=query or None, category=category, instance_id=instance, limit=limit, pattern_id=id)
     return PatternList(
         patterns=[
             PatternView(

@@ -19,6 +19,7 @@ from flowise_dev_agent.api.deps import (
     engine,
     settle,
     tagged,
+    words,
 )
 from flowise_dev_agent.api.limits import count_session_start
 from flowise_dev_agent.api.once import ONCE, OnceRoute
@@ -100,18 +101,15 @@ async def start_session_stream(
 @router.get("", responses=declared())
 async def list_sessions(
     service: Service,
+    query: Annotated[str, words("text")],
     status: Annotated[PublicStatus | None, Query(description="Only sessions in this state.")] = None,
     instance: Annotated[str | None, Query(max_length=64, description="Only those on this Flowise.")] = None,
     chatflow: Annotated[str | None, Query(max_length=200, description="Only those of this chatflow id.")] = None,
-    text: Annotated[
-        str | None,
-        Query(max_length=200, description="Each word must begin a word of the name or of the requirement."),
-    ] = None,
     limit: Annotated[int, Query(ge=1, le=100)] = 20,
     cursor: Annotated[str | None, Query(max_length=200, description="`next_cursor` of the page before.")] = None,
 ) -> SessionPage:
     """Sessions, newest first, a page at a time; the first page also says how many there are and what they cost."""
-    return await service.list(status, limit, cursor, instance=instance, chatflow=chatflow, text=text)
+    return await service.list(status, limit, cursor, instance=instance, chatflow=chatflow, text=query or None)
 
 
 @router.get("/expected-cost", responses=declared())

@@ -74,7 +74,7 @@ async def test_its_refresh_fills_the_store_that_its_tool_for_planning_reads(inst
     listed = await asyncio.to_thread(runner.invoke, app, ["domains"])
 
     assert (done.exit_code, done.output) == (0, "tickets: 2 queues.\n")
-    assert "tickets: Brings its tool where a requirement names tickets." in listed.output
+    assert "tickets: Tickets of Acme." in listed.output
     bench = Bench([], credentials("1"))
     context = bench.context()
     registry = Domains(installed_domains((), installed)).registry(

@@ -45,7 +45,7 @@ def node_types(bench: Bench) -> NodeTypes:
 
 
 async def test_routes_answer_from_the_runtime(http: httpx2.AsyncClient) -> None:
-    listed = await http.get("/nodes", params={"q": "chat", "limit": 5})
+    listed = await http.get("/nodes", params={"query": "chat", "limit": 5})
     details = await http.get("/nodes/chatOpenAI")
     options = await http.post("/nodes/chatOpenAI/options", json={"param": "modelName", "credential_id": "c"})
     unknown = await http.get("/nodes/chatOpenAl")
@@ -161,3 +161,19 @@ def test_the_form_of_every_node_type_is_a_json_schema(bench: Bench) -> None:
         form = node_form(schema, {})
         Draft202012Validator.check_schema(form)
         assert len(json.dumps(form)) < 120_000
+
+
+@pytest.mark.parametrize(
+    ("path", "former"),
+    [("/nodes", "q"), ("/patterns", "q"), ("/sessions", "text"), ("/memories", "query_text")],
+)
+async def test_words_of_a_search_are_called_query_and_unknown_parameters_are_refused(
+    http: httpx2.AsyncClient, path: str, former: str
+) -> None:
+    found = [(await http.get(path, params={name: "chat"})).status_code for name in ("query", former)]
+    assert found == [200, 200]
+    refused = await http.get(path, params={"keywords": "chat"})
+    assert (refused.status_code, refused.json()["code"]) == (422, "invalid_request")
+    (error,) = refused.json()["errors"]
+    assert (error["source"], error["pointer"], error["code"]) == ("query", "/keywords", "extra_forbidden")
+    assert "query" in error["detail"]

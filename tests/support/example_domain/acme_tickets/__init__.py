@@ -15,6 +15,7 @@ class TicketsCapability(ToolDomain):
     """Brings its tool where a requirement names tickets."""
 
     name = "tickets"
+    about = "Tickets of Acme."
     skill = "Tickets are looked up by their number: the agent asks for it when it is not said."
 
     async def tools_for(self, context: AgentContext, request: DiscoverRequest) -> Sequence[ReadyTool]:

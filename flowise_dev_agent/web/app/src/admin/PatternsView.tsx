@@ -27,7 +27,10 @@ export function PatternsView() {
     queryKey: [...KEY, searched(words), category],
     queryFn: ({ signal }) =>
       dataOf(
-        api.GET("/patterns", { params: { query: { q: searched(words) || undefined, category, limit: 200 } }, signal }),
+        api.GET("/patterns", {
+          params: { query: { query: searched(words) || undefined, category, limit: 200 } },
+          signal,
+        }),
       ),
     placeholderData: keepPreviousData,
   });

@@ -63,7 +63,7 @@ function SessionList() {
   const list = useInfiniteQuery({
     queryKey: ["sessions", status, query],
     queryFn: ({ pageParam, signal }) =>
-      listSessions({ status, text: query || undefined, cursor: pageParam ?? undefined }, signal),
+      listSessions({ status, query: query || undefined, cursor: pageParam ?? undefined }, signal),
     initialPageParam: null as string | null,
     getNextPageParam: (page) => page.next_cursor,
     placeholderData: (before) => before,

@@ -25,7 +25,7 @@ export function Palette({ views, onClose }: Props) {
   const sessions =
     useQuery({
       queryKey: ["sessions", "palette", query],
-      queryFn: ({ signal }) => listSessions({ text: query || undefined, limit: SHOWN }, signal),
+      queryFn: ({ signal }) => listSessions({ query: query || undefined, limit: SHOWN }, signal),
       placeholderData: (before) => before,
     }).data?.sessions ?? [];
   const places = [...views, { path: "/build", title: t("Build step by step") }].filter((one) =>

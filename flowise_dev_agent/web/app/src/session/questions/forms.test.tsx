@@ -140,12 +140,15 @@ const PLAN = {
         param: "modelName",
         old: "gpt-4o",
         new: "gpt-4.1",
+        label: "",
         loses_text: false,
       },
     ],
     removed: [{ node_id: "calculator_0", node_name: "calculator", label: "Calculator" }],
     kept: [],
     allows: ["Flowise may call api.example.org."],
+    outline: [],
+    names: {},
   },
 };
 const PATCH = { change: null, meanwhile: null, ops: [], findings: [], budget: { tokens: 1000, usd: null } };
