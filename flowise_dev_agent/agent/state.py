@@ -16,6 +16,7 @@ from pydantic import BeforeValidator, Field, ModelWrapValidatorHandler, model_va
 from flowise_dev_agent.agent.stages import Stage
 from flowise_dev_agent.approval.ops import PatchScope
 from flowise_dev_agent.errors import AgentError
+from flowise_dev_agent.models.capabilities import Loss
 from flowise_dev_agent.patch import Finding, PatchOp
 from flowise_dev_agent.planning.requests import Reasoned
 from flowise_dev_agent.publish import Base
@@ -285,6 +286,8 @@ class UsageState(StatePart):
 
     spent: Usage = shared(Usage)
     degraded: list[DegradedPhase] = Field(default_factory=list[DegradedPhase])
+    #: What phases wanted and the model does not take.
+    lost: list[Loss] = Field(default_factory=list[Loss])
 
     def plus(self, phase: Phase, result: Reasoned[Any]) -> "UsageState":
         """Usage including the cost of one more phase."""
@@ -297,7 +300,8 @@ class UsageState(StatePart):
                 fallback_reason=mark.reason,
             )
             degraded = [*degraded, marked]
-        return UsageState(spent=self.spent + result.usage, degraded=degraded)
+        lost: list[Loss] = [*self.lost, *sorted(result.lost.difference(self.lost))]
+        return UsageState(spent=self.spent + result.usage, degraded=degraded, lost=lost)
 
     def spent_on(self, error: AgentError) -> "UsageState":
         """Usage including the cost of a failed phase (`details["usage"]`)."""

@@ -8,13 +8,12 @@ from flowise_dev_agent.cli.console import print_json, say
 from flowise_dev_agent.cli.startup import require_database
 from flowise_dev_agent.errors import AgentError, DatabaseUnavailableError
 from flowise_dev_agent.flowise.instances import Instances
-from flowise_dev_agent.models import engine_for
 from flowise_dev_agent.models.local_model import local_models, offer
-from flowise_dev_agent.models.messages import Message
 from flowise_dev_agent.ops.connections import Connections
 from flowise_dev_agent.persistence import Database
 from flowise_dev_agent.persistence.schema import pending
 from flowise_dev_agent.schemas.base import JsonObject
+from flowise_dev_agent.schemas.service import ModelCheck
 from flowise_dev_agent.settings import Settings
 
 Check = Callable[[], Awaitable[str]]
@@ -96,9 +95,29 @@ async def _model(connections: Connections) -> str:
     settings = connections.reasoning
     if settings.engine == "deterministic":
         return f"rules. {offer(await local_models())}"
-    engine = engine_for(settings)
+    # The model layer takes half a second to import.
+    from flowise_dev_agent.models.check import check_model
+    from flowise_dev_agent.models.engine import ModelEngine
+
+    engine = ModelEngine(settings, connections.capabilities)
     try:
-        answer = await engine.complete([Message(role="user", content="Reply with: ok")], "Be brief.", max_tokens=16)
+        found = await check_model(engine)
     finally:
         await engine.aclose()
-    return f"{settings.engine} answers with {answer.model or engine.model_id()}"
+    return f"{settings.engine} answers with {engine.model_id()}, {_of_model(found)}"
+
+
+def _of_model(found: ModelCheck) -> str:
+    """What a model can do, and what it lacks, in one sentence."""
+    lacks = [
+        said
+        for ok, said in (
+            (found.schema_held, "it is held to no schema"),
+            (found.tools, "it calls no tools, so it plans from the prompt alone"),
+            (found.tools_with_schema or not found.tools, "look-ups and answers are asked for separately"),
+            (found.reads_whole_prompt, "it did not read a prompt of 3 000 tokens to its end: give it a larger context"),
+        )
+        if not ok
+    ]
+    size = f"reads {found.window} tokens, answers with up to {found.output_tokens}"
+    return "; ".join([size, *lacks])

@@ -1,10 +1,10 @@
 """Models of all providers behind one interface, `ReasoningEngine`."""
 
 from flowise_dev_agent.models.base import ReasoningEngine
-from flowise_dev_agent.models.capabilities import CapabilityStore
+from flowise_dev_agent.models.capabilities import CapabilityStore, StoredCapabilities
 from flowise_dev_agent.settings import ReasoningSettings
 
-__all__ = ["CapabilityStore", "ReasoningEngine", "engine_for"]
+__all__ = ["CapabilityStore", "ReasoningEngine", "StoredCapabilities", "engine_for"]
 
 
 def engine_for(settings: ReasoningSettings, store: CapabilityStore | None = None) -> ReasoningEngine:

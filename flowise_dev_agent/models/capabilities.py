@@ -6,10 +6,13 @@ processes. Ways to ask for an object are kept per phase and kind of request, eve
 
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Final, Literal, Protocol
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from flowise_dev_agent.errors import DatabaseUnavailableError
+from flowise_dev_agent.persistence import ModelCapabilityRows
 from flowise_dev_agent.schemas.base import JsonObject
 
 #: Ways to ask for an object, best first: an enforced schema, the same without `strict`, a tool that must be called,
@@ -18,7 +21,7 @@ Way = Literal["strict", "schema", "tool", "object", "prompt"]
 #: Kinds of request: with tools only, with the schema only, with both.
 Kind = Literal["look_up", "answer", "both"]
 #: Losses that the person is told about.
-Loss = Literal["tools", "schema", "prompt_only", "thinking", "streaming"]
+Loss = Literal["tools", "schema", "prompt_only", "thinking"]
 
 #: Server messages for missing tool support: "does not support tools", "no endpoints that support tool use".
 _NO_TOOLS: Final = re.compile(
@@ -98,6 +101,26 @@ class CapabilityStore(Protocol):
     async def save(self, server: str, model: str, capabilities: Capabilities) -> None:
         """Keep it in place of what was known."""
         ...
+
+
+class StoredCapabilities:
+    """Capabilities in the database of the service."""
+
+    def __init__(self, rows: ModelCapabilityRows) -> None:
+        self._rows = rows
+
+    async def load(self, server: str, model: str) -> Capabilities | None:
+        """See `CapabilityStore.load`."""
+        try:
+            known = await self._rows.load(server, model)
+            return None if known is None else Capabilities.model_validate(known)
+        except (DatabaseUnavailableError, ValidationError):
+            return None
+
+    async def save(self, server: str, model: str, capabilities: Capabilities) -> None:
+        """See `CapabilityStore.save`."""
+        with suppress(DatabaseUnavailableError):
+            await self._rows.save(server, model, capabilities.model_dump(mode="json"))
 
 
 def learn(

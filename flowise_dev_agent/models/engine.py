@@ -127,6 +127,10 @@ class ModelEngine(ReasoningEngine):
         route = self._settings.route(model or self.model_id())
         return await self._capabilities(self._connection(route.engine), route)
 
+    def output_limit(self, known: Capabilities) -> int:
+        """Most tokens of an answer, thinking included."""
+        return min(self._settings.max_output_tokens, known.output_limit or self._settings.max_output_tokens)
+
     async def keep(self, model: str | None = None) -> None:
         """Keep what is known about a model, after it was changed."""
         route = self._settings.route(model or self.model_id())

@@ -26,9 +26,9 @@ from flowise_dev_agent.errors import (
     SessionsOpenError,
 )
 from flowise_dev_agent.flowise.instances import Instances, address_of
-from flowise_dev_agent.models import engine_for
+from flowise_dev_agent.models import StoredCapabilities, engine_for
 from flowise_dev_agent.models.messages import Message
-from flowise_dev_agent.persistence import ConnectionRow, Database, Fact, StoredConnections
+from flowise_dev_agent.persistence import ConnectionRow, Database, Fact, ModelCapabilityRows, StoredConnections
 from flowise_dev_agent.persistence.connections import ConnectionKind, StoredRows
 from flowise_dev_agent.planning.phased import make_reasoner
 from flowise_dev_agent.planning.reasoner import Reasoner
@@ -79,6 +79,7 @@ class Connections:
     def __init__(self, settings: Settings, database: Database) -> None:
         self._settings = settings
         self._rows = StoredConnections(database)
+        self.capabilities = StoredCapabilities(ModelCapabilityRows(database))
         self._turn = asyncio.Lock()
         self._seen: Mapping[ConnectionKind, ConnectionRow] = {}
         self._flowise: StoredFlowise | None = None
@@ -95,7 +96,7 @@ class Connections:
         """The reasoner for `reasoning`. Raises ConnectionUnreadableError if the stored connection is unreadable."""
         if problem := self.problem():
             raise problem
-        return make_reasoner(self.reasoning)
+        return make_reasoner(self.reasoning, self.capabilities)
 
     def problem(self) -> ConnectionUnreadableError | None:
         """Error that prevents planning: the stored model connection cannot be decrypted; else None."""

@@ -17,6 +17,7 @@ from flowise_dev_agent.persistence.flow_versions import FlowVersion, Versions
 from flowise_dev_agent.persistence.instance_nodes import CatalogueHead, InstanceNodes, InstanceTemplates
 from flowise_dev_agent.persistence.intents import WriteIntent, WriteIntents
 from flowise_dev_agent.persistence.leftovers import Leftover, Leftovers
+from flowise_dev_agent.persistence.model_capabilities import ModelCapabilityRows
 from flowise_dev_agent.persistence.node_artifacts import ArtifactFilter, ArtifactRow, NodeArtifacts
 from flowise_dev_agent.persistence.notes import NoteRow, Notes
 from flowise_dev_agent.persistence.pattern_rows import NewPattern, Patterns, StoredPattern
@@ -58,6 +59,7 @@ __all__ = [
     "Lease",
     "Leftover",
     "Leftovers",
+    "ModelCapabilityRows",
     "NewEvent",
     "NewPattern",
     "NodeArtifacts",

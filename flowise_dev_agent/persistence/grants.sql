@@ -17,13 +17,13 @@ BEGIN
 END
 $$;
 
-REVOKE ALL ON api_keys, owners, sign_ins, connections FROM fda_app;
+REVOKE ALL ON api_keys, owners, sign_ins, connections, model_capabilities FROM fda_app;
 REVOKE INSERT, UPDATE, DELETE ON schema_migrations, checkpoint_migrations FROM fda_app;
 
 GRANT SELECT ON schema_migrations TO fda_system;
 GRANT SELECT, INSERT, UPDATE ON api_keys, owners, probe TO fda_system;
 GRANT SELECT, INSERT, DELETE ON sign_ins TO fda_system;
-GRANT SELECT, INSERT, UPDATE, DELETE ON connections TO fda_system;
+GRANT SELECT, INSERT, UPDATE, DELETE ON connections, model_capabilities TO fda_system;
 GRANT SELECT ON shares TO fda_system;
 -- Finding and claiming work; UPDATE of one column of a session is what locking its row takes.
 GRANT SELECT, UPDATE ON runs, webhook_deliveries, knowledge_refreshes, flow_tests, write_intents TO fda_system;

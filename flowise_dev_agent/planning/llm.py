@@ -190,14 +190,22 @@ class LlmReasoner(Reasoner):
                 problems = ["The answer is cut off before its end. Give it again, shorter."]
             else:
                 try:
-                    return Reasoned(await read(response.text), mode="llm_guided", usage=loop.usage, tries=number)
+                    return Reasoned(
+                        await read(response.text),
+                        mode="llm_guided",
+                        usage=loop.usage,
+                        tries=number,
+                        lost=frozenset(loop.lost),
+                    )
                 except UnusableOutputError as error:
                     problems = error.problems
                     better = cast("T", error.value) if isinstance(error, IncompleteOutputError) else None
                     last = number == tries or (usable is not None and better is not None)
                     usable = usable if better is None else better
                     if last and usable is not None:
-                        return Reasoned(usable, mode="llm_guided", usage=loop.usage, tries=number)
+                        return Reasoned(
+                            usable, mode="llm_guided", usage=loop.usage, tries=number, lost=frozenset(loop.lost)
+                        )
             loop.hand_back(response.text, problems)
         raise ModelOutputError(
             f"The model {model} gave no usable answer for the phase '{phase}' in {tries} tries. "

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Final, TypeVar
 
 from flowise_dev_agent.errors import BudgetSpentError, ModelOutputError, ModelUnavailableError, ReasoningError
-from flowise_dev_agent.models import engine_for
+from flowise_dev_agent.models import CapabilityStore, engine_for
 from flowise_dev_agent.planning.deterministic import DeterministicReasoner
 from flowise_dev_agent.planning.llm import LlmReasoner
 from flowise_dev_agent.planning.reasoner import Reasoner
@@ -94,8 +94,8 @@ class PhasedReasoner(Reasoner):
             return replace(result, usage=spent + result.usage, degraded=degraded)
 
 
-def make_reasoner(settings: ReasoningSettings) -> Reasoner:
+def make_reasoner(settings: ReasoningSettings, store: CapabilityStore | None = None) -> Reasoner:
     """Create the reasoner of the settings. It holds connections: close it with `aclose`."""
     if settings.engine == "deterministic":
         return DeterministicReasoner()
-    return PhasedReasoner(LlmReasoner(engine_for(settings), settings), DeterministicReasoner(), settings)
+    return PhasedReasoner(LlmReasoner(engine_for(settings, store), settings), DeterministicReasoner(), settings)

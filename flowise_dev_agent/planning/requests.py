@@ -12,6 +12,7 @@ from pydantic import JsonValue
 
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.knowledge.templates import Template
+from flowise_dev_agent.models.capabilities import Loss
 from flowise_dev_agent.models.messages import DeltaSink, SessionBudget, Toolbox
 from flowise_dev_agent.patch import Finding, NodeSchema, PatchOp
 from flowise_dev_agent.patch.views.graph_view import GraphView
@@ -295,5 +296,7 @@ class Reasoned(Generic[T]):
     usage: Usage = field(default_factory=Usage)
     tries: int = 1
     degraded: Degraded | None = None
+    #: What the phase wanted and the model does not take.
+    lost: frozenset[Loss] = frozenset()
     #: Source of a plan that no model made.
     starter: ChosenStarter | None = None

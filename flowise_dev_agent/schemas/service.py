@@ -93,6 +93,18 @@ class ReadyView(Readiness):
     status: Literal["ok"] = "ok"
 
 
+class ModelCheck(BaseModel):
+    """What a model was seen to do. Sizes are in tokens."""
+
+    answers: bool
+    schema_held: bool = Field(description="Its answers are held to a schema.")
+    tools: bool = Field(description="It calls tools.")
+    tools_with_schema: bool = Field(description="It calls tools in a request that holds a schema, too.")
+    reads_whole_prompt: bool = Field(description="It read a prompt of 3 000 tokens from beginning to end.")
+    window: int = Field(description="Prompt and answer together.")
+    output_tokens: int = Field(description="The longest answer.")
+
+
 class ReasoningView(BaseModel):
     """The reasoning engine and the model that plans."""
 

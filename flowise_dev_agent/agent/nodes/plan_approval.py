@@ -97,6 +97,11 @@ def _about_parts(plan: Plan) -> list[str]:
     return [text("interrupt.parts_not_done", number=count, total=len(plan.parts))] if count else []
 
 
+def _about_model(state: AgentState) -> list[str]:
+    """A sentence for each thing that the model does not take."""
+    return [text(f"interrupt.lost_{loss}") for loss in state.usage.lost]
+
+
 def _plan_approval(state: AgentState, base: GraphIR, schemas: Schemas) -> PlanApprovalInterrupt:
     plan, language = state.plan.current, state.intent.current.language
     if questions := state.tests.questions:
@@ -109,7 +114,7 @@ def _plan_approval(state: AgentState, base: GraphIR, schemas: Schemas) -> PlanAp
     reason, said = _reason(state, plan, widened=added is not None)
     return PlanApprovalInterrupt(
         reason=reason,
-        message=sentences(*said, *_about_parts(plan), *(note.words for note in state.plan.notes)),
+        message=sentences(*said, *_about_parts(plan), *_about_model(state), *(note.words for note in state.plan.notes)),
         options=[option("approve"), option("request_changes"), option("cancel")],
         data=PlanApprovalData(
             plan=plan_markdown(plan, details, language),

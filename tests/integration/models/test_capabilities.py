@@ -1,0 +1,81 @@
+"""What a model takes: learned once for all processes, checked by small calls."""
+
+from typing import Any
+
+from flowise_dev_agent.devkit.standin import ModelStandIn, Reply, StandInFailure, StandInToolCall
+from flowise_dev_agent.models import StoredCapabilities
+from flowise_dev_agent.models.check import check_model
+from flowise_dev_agent.models.engine import ModelEngine
+from flowise_dev_agent.models.messages import Message
+from flowise_dev_agent.persistence import Database, ModelCapabilityRows
+from flowise_dev_agent.settings import ReasoningSettings
+
+HELLO = [Message(role="user", content="Hello")]
+SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {"name": {"type": "string"}},
+    "required": ["name"],
+    "additionalProperties": False,
+}
+
+
+def _settings(standin: ModelStandIn) -> ReasoningSettings:
+    own: dict[str, Any] = {
+        "REASONING_ENGINE": "openai",
+        "OPENAI_API_KEY": "sk-very-secret-key-1234",
+        "OPENAI_BASE_URL": standin.base_url_openai,
+        "REASONING_MAX_RETRIES": 0,
+    }
+    return ReasoningSettings(**own)
+
+
+async def _ask(engine: ModelEngine) -> None:
+    try:
+        await engine.complete(HELLO, "s", temperature=0.2, output_schema=SCHEMA, phase="plan")
+    finally:
+        await engine.aclose()
+
+
+async def test_p107_a_refusal_costs_one_request_for_all_processes(standin: ModelStandIn, database: Database) -> None:
+    standin.script(lambda r: "temperature" in r.body, StandInFailure.http(400, "temperature is not supported"))
+    standin.script("Hello", Reply(json={"name": "x"}))
+    for _ in range(2):
+        await _ask(ModelEngine(_settings(standin), StoredCapabilities(ModelCapabilityRows(database))))
+    assert ["temperature" in request.body for request in standin.requests] == [True, False, False]
+
+
+async def test_a_database_that_is_away_costs_nothing_but_the_memory(standin: ModelStandIn, database: Database) -> None:
+    standin.script("Hello", Reply(json={"name": "x"}))
+    away = Database("postgresql://nobody@127.0.0.1:1/none", min_size=1, max_size=1)
+    await _ask(ModelEngine(_settings(standin), StoredCapabilities(ModelCapabilityRows(away))))
+    assert len(standin.requests) == 1
+
+
+async def test_p105_the_check_finds_tools_that_a_schema_silences(standin: ModelStandIn, database: Database) -> None:
+    store = StoredCapabilities(ModelCapabilityRows(database))
+    call = Reply(tool_calls=(StandInToolCall("check__word", {}, "c1"),))
+    standin.script(lambda r: bool(r.tools) and not r.json_schema, call)
+    standin.script("The first word is", Reply(json={"first": "larch", "last": "heron"}))
+    standin.script(lambda r: bool(r.json_schema), Reply(json={"first": "a", "last": "z"}))
+    engine = ModelEngine(_settings(standin), store)
+    found = await check_model(engine)
+    await engine.aclose()
+    assert len(standin.requests) <= 5
+    assert (found.schema_held, found.tools, found.tools_with_schema, found.reads_whole_prompt) == (
+        True,
+        True,
+        False,
+        True,
+    )
+    again = ModelEngine(_settings(standin), store)
+    known = await again.capabilities()
+    await again.aclose()
+    assert (known.together, known.checked and known.checked["tools"]) == (False, True)
+
+
+async def test_p108_a_prompt_that_the_server_cut_is_no_answer(standin: ModelStandIn) -> None:
+    standin.script("The first word is", Reply(json={"first": "x", "last": "heron"}, tokens=(200, 5)))
+    standin.script(lambda r: bool(r.json_schema), Reply(json={"first": "a", "last": "z"}))
+    engine = ModelEngine(_settings(standin))
+    assert not (await check_model(engine)).reads_whole_prompt
+    await engine.aclose()
