@@ -222,6 +222,6 @@ async def test_doctor_shows_whether_the_model_of_a_platform_answers(
     )
     assert not await examine(settings)
     assert f"✓ Reasoning: {name} answers with {MODELS[name]}" in capsys.readouterr().out.replace("\n", " ")
-    standin.script("Reply with", StandInFailure.http(403, "no access"))
+    standin.script("Answer with", StandInFailure.http(403, "no access"))
     await examine(settings)
     assert "✗ Reasoning:" in capsys.readouterr().out
