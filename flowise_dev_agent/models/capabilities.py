@@ -39,6 +39,7 @@ _FORMAT: Final = re.compile(
 _TOOL_CHOICE: Final = re.compile(r"tool_choice|forced? (?:a )?(?:tool|function)")
 _STRICT: Final = re.compile(r"\bstrict\b|additionalproperties|invalid schema")
 _EFFORT: Final = re.compile(r"reasoning[_. ]effort|output_config[^a-z]*effort|\beffort\b|not support thinking")
+_NO_STREAM: Final = re.compile(r"not support(?:ed)?[^.]*\bstream(?:ing)?\b|\bstream(?:ing)?\b[^.]*not (?:be )?support")
 _UNKNOWN: Final = re.compile(r"unsupported|not supported|unknown|unrecognized|extra|instead|not permitted")
 _LIMIT_NAME: Final = re.compile(r"max_(?:completion_)?tokens")
 _OUTPUT_LIMIT: Final = re.compile(
@@ -51,6 +52,10 @@ _OUTPUT_LIMIT: Final = re.compile(
 _WINDOW: Final = re.compile(
     r"(?:maximum context length(?: is)?(?: of)?|context (?:length|window|size)(?: is)?(?: of)?(?: only)?|n_ctx\D{0,6}|"
     r"maximum number of tokens allowed|context limit(?: of)?|> )\D{0,12}?(\d{3,8})(?! *tokens? *\+)"
+)
+#: Numbers by which servers name the tokens of a prompt.
+_PROMPT: Final = re.compile(
+    r"(\d{2,8}) (?:input tokens|in the messages)|(?:messages resulted in|request \(|n_keep: |too long: )(\d{2,8})"
 )
 
 
@@ -130,6 +135,9 @@ def learn(
     said = said.lower()
     if "/v1/responses" in said and known.api != "responses":
         known.api = "responses"
+    elif known.streaming and _NO_STREAM.search(said):
+        # It may name the response format, too, beside which it does not stream.
+        known.streaming = False
     elif kind == "both" and known.together is not False and way != "prompt" and _refuses_both(said):
         known.together = False
     elif (
@@ -155,6 +163,12 @@ def learn(
     else:
         return False
     return True
+
+
+def prompt_named(said: str) -> int | None:
+    """Tokens of the prompt, as a refusal names them."""
+    numbers = [int(number) for match in _PROMPT.finditer(said.lower().replace(",", "")) for number in match.groups("0")]
+    return max(numbers, default=0) or None
 
 
 def window_named(said: str) -> int | None:

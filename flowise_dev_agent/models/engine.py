@@ -32,6 +32,7 @@ from flowise_dev_agent.models.capabilities import (
     Loss,
     Way,
     learn,
+    prompt_named,
     window_named,
 )
 from flowise_dev_agent.models.limiter import CallLimiter
@@ -210,9 +211,11 @@ class ModelEngine(ReasoningEngine):
         """True if the refusal taught something, so that the request may be sent again."""
         said = error_detail(error)
         if is_too_long(error):
-            before = known.window
-            known.window = window_named(said) or before
-            if known.window is None or known.window == before:
+            before = known.window, known.chars_per_token
+            known.window = window_named(said) or known.window
+            if prompt := prompt_named(said):
+                known.chars_per_token = min(known.chars_per_token or _CHARS_PER_TOKEN, round(request.chars / prompt, 2))
+            if known.window is None or before == (known.window, known.chars_per_token):
                 return False
             # Worth another try if only the answer was given too much room.
             return self._left(known.window, request, known) >= _LEAST_ANSWER
@@ -278,6 +281,9 @@ class ModelEngine(ReasoningEngine):
         ways = connection.ways(model.profile, server.kind)
         request.way = known.ways_left(ways, request.phase, request.kind)[0] if wants_object else None
         settings = self._model_settings(connection, request, known, texts, server.kind)
+        if model.profile.get("openai_supports_reasoning") or model.profile.get("anthropic_disallows_sampling_settings"):
+            # The model layer would warn that it leaves it out.
+            settings.pop("temperature", None)
         if offered and not looks_up and request.kind == "both":
             settings["tool_choice"] = "none"
         return model, settings, _parameters(request, offered)

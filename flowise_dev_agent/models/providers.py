@@ -261,7 +261,8 @@ def _openai_model(
         changes["json_schema_transformer"] = None
     newer = profile.get("openai_chat_supports_max_completion_tokens", True)
     if engine == "openai" and not own:
-        newer = False
+        # A proxy in front of OpenAI's reasoning models; other servers have the old name.
+        newer = bool(profile.get("openai_supports_reasoning"))
     changes["openai_chat_supports_max_completion_tokens"] = newer is not known.other_limit_name
     if engine == "openrouter":
         from pydantic_ai.models.openrouter import OpenRouterModel

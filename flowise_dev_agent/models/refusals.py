@@ -27,6 +27,8 @@ _TOO_LONG: Final = re.compile(
     r"context[ _](?:length|window|size|limit)|(?:prompt|input) is too long|too many (?:input )?tokens", re.IGNORECASE
 )
 _FILTERED: Final = re.compile(r"content[ _](?:filter|management policy|policy)", re.IGNORECASE)
+#: Google refuses a key with the status of a malformed request.
+_BAD_KEY: Final = re.compile(r"api key (?:not valid|not found|expired)", re.IGNORECASE)
 _KEY_LIKE: Final = re.compile(r"\b(sk|key|gsk|pk)[-_][A-Za-z0-9_*-]{6,}")
 #: A shorter key ("ollama", "k") is a word that messages hold for other reasons.
 _SHORTEST_KEY: Final = 12
@@ -114,7 +116,7 @@ class ErrorTexts:
     def _refused(self, error: ModelHTTPError) -> ReasoningError:
         status, said = error.status_code, error_detail(error)
         detail, details = self._quoted(said), {**self._details, "status": error.status_code}
-        if status in (401, 403):
+        if status in (401, 403) or _BAD_KEY.search(said):
             return ModelAuthError(
                 f"{self._who} refuses the key{detail}.", hint=f"Check {self._key_variable}.", details=details
             )

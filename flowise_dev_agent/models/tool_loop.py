@@ -107,6 +107,9 @@ class ToolLoop:
 
     def hand_back(self, text: str, problems: Sequence[str]) -> None:
         """Return the answer to the model with its problems, for the next `answer`."""
+        if self._last is not None and self._last.kind == "look_up":
+            # It was written at once, without a schema: the next one is held to it.
+            self._rounds_left = 0
         turn = self._last.turn if self._last is not None and len(text) <= _SHOWN_BACK else None
         self._messages += [
             Message(role="assistant", content=shortened(text, _SHOWN_BACK), turn=turn),

@@ -384,7 +384,7 @@ def picky(request: Any) -> Reply | StandInFailure:
 
 async def test_compatible_server_gets_what_it_takes_and_is_asked_once_for_the_rest(standin: ModelStandIn) -> None:
     standin.script("Hello", picky)
-    engine = engine_for(settings_for("openai", standin))
+    engine = engine_for(settings_for("openai", standin, REASONING_MODEL="a-model"))
     for _ in range(2):
         response = await engine.complete(HELLO, "s", temperature=0.2, output_schema=SCHEMA, on_delta=[].append)
         assert json.loads(response.text) == {"name": "x"}
