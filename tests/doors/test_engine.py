@@ -1,0 +1,135 @@
+"""The engine through each door: a look-up, then an answer held to its schema, whole and streamed."""
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from flowise_dev_agent.errors import ModelAuthError
+from flowise_dev_agent.models import engine_for
+from flowise_dev_agent.models.answer_schemas import answer_schema
+from flowise_dev_agent.models.messages import DeltaSink, Prompt, ToolDef
+from flowise_dev_agent.models.tool_loop import ToolLoop
+from flowise_dev_agent.settings import ReasoningSettings
+from tests.doors.model import Script
+from tests.doors.peer import KEY, Peer
+from tests.doors.peers import DOORS
+from tests.doors.sessions import own_variables
+from tests.e2e.scripted import REQUIREMENT, SUPPORT
+
+SCRIPT = Script({REQUIREMENT: SUPPORT})
+PROMPT = Prompt(system="You plan.\n\n# Plan\nPlan it.", user=f"<requirement>{REQUIREMENT}</requirement>")
+#: Doors without a way to hold the model to a schema, for what the model layer can ask them.
+LOOSE = {"deepseek", "mistral"}
+#: Doors that do not stream an answer held to a schema.
+WHOLE = {"groq"}
+#: Doors that check a key.
+KEYED = [name for name, door in DOORS.items() if KEY in door.settings("").values()]
+
+
+class Shelf:
+    """A toolbox with one tool."""
+
+    definitions = (
+        ToolDef(
+            name="flowise.get_node",
+            description="One node type.",
+            parameters={
+                "type": "object",
+                "properties": {"name": {"type": "string"}},
+                "required": ["name"],
+                "additionalProperties": False,
+            },
+        ),
+    )
+
+    def __init__(self) -> None:
+        self.asked: list[Any] = []
+
+    async def call(self, name: str, arguments: dict[str, Any]) -> str:
+        self.asked.append((name, arguments))
+        return "It is a chat model."
+
+
+@pytest.fixture(autouse=True)
+def _no_own_variables(monkeypatch: pytest.MonkeyPatch) -> None:
+    for variable in own_variables():
+        monkeypatch.delenv(variable)
+
+
+@asynccontextmanager
+async def loop_through(
+    name: str,
+    monkeypatch: pytest.MonkeyPatch,
+    script: Script = SCRIPT,
+    on_delta: DeltaSink | None = None,
+    **changes: str,
+) -> AsyncIterator[tuple[ToolLoop, Shelf, Peer]]:
+    """A tool loop in the phase of planning, through a door."""
+    door = DOORS[name]
+    for variable, value in door.credentials.items():
+        monkeypatch.setenv(variable, value)
+    with Peer(door, script) as peer:
+        variables: dict[str, Any] = {**door.settings(peer.endpoint), "REASONING_MAX_RETRIES": 0, **changes}
+        settings = ReasoningSettings(**variables)
+        engine = engine_for(settings)
+        shelf = Shelf()
+        yield (
+            ToolLoop(
+                engine,
+                settings,
+                PROMPT,
+                model=settings.general_model,
+                phase="plan",
+                output_schema=answer_schema("plan"),
+                tools=shelf,
+                on_delta=on_delta,
+            ),
+            shelf,
+            peer,
+        )
+        await engine.aclose()
+
+
+@pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
+@pytest.mark.parametrize("name", DOORS)
+async def test_a_look_up_and_then_an_answer_held_to_its_schema(
+    name: str, streamed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pieces: list[str] = []
+    async with loop_through(name, monkeypatch, on_delta=pieces.append if streamed else None) as (loop, shelf, peer):
+        response = await loop.answer()
+    assert json.loads(response.text)["flow_name"] == "Support bot"
+    assert shelf.asked == [("flowise.get_node", {"name": "chatOpenAI"})]
+    assert peer.log[-1].held is (name not in LOOSE)
+    assert loop.usage.input_tokens > 0
+    assert loop.usage.output_tokens > 0
+    assert bool(pieces) is (streamed and name not in WHOLE)
+    # The first request learns what the door does not take: at most one refusal for each kind of request.
+    kinds = [exchange.kind for exchange in peer.refusals]
+    assert len(kinds) == len({*kinds}), [exchange.rule for exchange in peer.refusals]
+
+
+@pytest.mark.parametrize("name", [name for name in DOORS if DOORS[name].closes_objects])
+async def test_an_unusable_answer_beside_look_ups_is_asked_for_again_under_its_schema(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = Script(SCRIPT.answers, beside='{"flow_name": "Written at once"}')
+    async with loop_through(name, monkeypatch, script) as (loop, _, peer):
+        response = await loop.answer()
+        loop.hand_back(response.text, ["There are no nodes."])
+        assert json.loads((await loop.answer()).text)["flow_name"] == "Support bot"
+    assert peer.log[-1].held
+
+
+@pytest.mark.parametrize("name", KEYED)
+async def test_a_refused_key_is_told_and_not_shown(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    wrong = "sk-doors-9876543210"
+    keys = {variable: wrong for variable, value in DOORS[name].settings("").items() if value == KEY}
+    async with loop_through(name, monkeypatch, **keys) as (loop, _, peer):
+        with pytest.raises(ModelAuthError) as caught:
+            await loop.answer()
+    assert wrong not in str(caught.value)
+    assert [exchange.rule for exchange in peer.log] == ["wrong_key"]
