@@ -108,7 +108,7 @@ async def _model(connections: Connections) -> str:
 
 
 def _of_model(found: ModelCheck) -> str:
-    """What a model can do, and what it lacks, in one sentence."""
+    """Sentence with the sizes of a model and what it lacks."""
     lacks = [
         said
         for ok, said in (

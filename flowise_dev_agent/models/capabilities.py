@@ -1,4 +1,4 @@
-"""What a model at a server takes: learned from its refusals, told by the server, and kept.
+"""Capabilities of models at servers: learned from its refusals, told by the server, and kept.
 
 Each refusal teaches one thing and costs one request, once: what was learned is kept in a `CapabilityStore`, for all
 processes. Ways to ask for an object are kept per phase and kind of request, everything else per model.
@@ -60,7 +60,7 @@ _PROMPT: Final = re.compile(
 
 
 class Capabilities(BaseModel):
-    """What is known about a model at a server."""
+    """Capabilities of a model at a server."""
 
     model_config = ConfigDict(validate_assignment=True, extra="ignore")
 
@@ -97,10 +97,10 @@ class Capabilities(BaseModel):
 
 
 class CapabilityStore(Protocol):
-    """Where capabilities are kept for all processes. A store that cannot be reached knows nothing and keeps nothing."""
+    """Keeps capabilities for all processes. A store that cannot be reached knows nothing and keeps nothing."""
 
     async def load(self, server: str, model: str) -> Capabilities | None:
-        """What is known about a model at a server."""
+        """Capabilities of a model at a server."""
         ...
 
     async def save(self, server: str, model: str, capabilities: Capabilities) -> None:

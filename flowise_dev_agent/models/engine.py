@@ -124,7 +124,7 @@ class ModelEngine(ReasoningEngine):
         return self._window(connection, route, known)
 
     async def capabilities(self, model: str | None = None) -> Capabilities:
-        """What is known about a model."""
+        """Capabilities known of a model."""
         route = self._settings.route(model or self.model_id())
         return await self._capabilities(self._connection(route.engine), route)
 

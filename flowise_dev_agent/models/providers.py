@@ -122,7 +122,7 @@ class Connection:
         return None if self.address and self.engine in ("openai", "claude") else self.provider.prices
 
     def effort_settings(self, effort: Effort | None, thinking: Thinking | None) -> dict[str, Any]:
-        """How much a model thinks, as settings of the model layer."""
+        """Settings of the model layer for how much a model thinks."""
         found: dict[str, Any] = {}
         if self.engine in ("claude", "vertex", "bedrock"):
             found |= {"anthropic_effort": effort} if effort else {}

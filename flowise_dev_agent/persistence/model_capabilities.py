@@ -28,7 +28,7 @@ class ModelCapabilityRows:
         self._database = database
 
     async def load(self, server: str, model: str) -> JsonObject | None:
-        """What was learned within 30 days. Raises DatabaseUnavailableError."""
+        """Capabilities learned within 30 days. Raises DatabaseUnavailableError."""
         with across_owners():
             row = await self._database.fetch_one(_LOAD, {"server": server, "model": model})
         return row["known"] if row else None

@@ -94,7 +94,7 @@ class ReadyView(Readiness):
 
 
 class ModelCheck(BaseModel):
-    """What a model was seen to do. Sizes are in tokens."""
+    """Abilities that a model was seen to have. Sizes are in tokens."""
 
     answers: bool
     schema_held: bool = Field(description="Its answers are held to a schema.")
