@@ -25,7 +25,9 @@ VALUE: Final[JsonObject] = {
     ]
 }
 #: Keys that are sent. Bounds are sent, too; the model layer leaves out those that a provider refuses.
-_KEPT: Final = frozenset({"type", "enum", "description", "pattern", "minimum", "maximum", "minItems", "maxItems"})
+_KEPT: Final = frozenset(
+    {"type", "enum", "description", "pattern", "minLength", "minimum", "maximum", "minItems", "maxItems"}
+)
 #: Longer repetitions make a grammar too large: the parser reports what is out of bounds.
 _MOST_ITEMS: Final = 50
 

@@ -5,7 +5,19 @@ from typing import Any
 
 #: https://developers.openai.com/api/docs/guides/structured-outputs, "Supported schemas".
 OPENAI_MOST_PROPERTIES, OPENAI_DEEPEST, OPENAI_MOST_ENUM_VALUES = 5_000, 10, 1_000
-_OPENAI_REFUSED = ("allOf", "not", "dependentRequired", "dependentSchemas", "if", "then", "else", "default", "oneOf")
+_OPENAI_REFUSED = (
+    "allOf",
+    "not",
+    "dependentRequired",
+    "dependentSchemas",
+    "if",
+    "then",
+    "else",
+    "default",
+    "oneOf",
+    "minLength",
+    "maxLength",
+)
 #: https://platform.claude.com/docs/en/build-with-claude/structured-outputs, "JSON Schema limitations".
 ANTHROPIC_MOST_OPTIONAL, ANTHROPIC_MOST_UNIONS = 24, 16
 _ANTHROPIC_REFUSED = (

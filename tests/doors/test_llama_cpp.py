@@ -93,8 +93,9 @@ async def test_ops_that_the_grammar_lets_through_are_read(
     unread = [text for text in written if not is_read(text)]
     record_property("answers with ops", len(written))
     record_property("of them unread", len(unread))
-    # Random words are blank at times, and an op with a blank id is refused.
-    assert len(written) > len(unread)
+    # Random numbers lie outside of every canvas at times.
+    assert written
+    assert len(unread) <= len(written) / 4
 
 
 async def answer_of(client: httpx2.AsyncClient, address: str, request: Any, seed: int) -> tuple[str, str]:

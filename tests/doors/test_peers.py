@@ -228,7 +228,7 @@ def test_own_routes_tell_the_window(peers: dict[str, Peer], direct: httpx2.Clien
     ("schema", "openai", "anthropic"),
     [
         (CLOSED, 0, 0),
-        (OPEN, 2, 2),
+        (OPEN, 3, 2),
         ({**CLOSED, "properties": {"name": {}}}, 1, 0),
         ({**CLOSED, "properties": {"name": {"type": "array"}}}, 1, 0),
         ({**CLOSED, "properties": {"name": {"enum": ["a"]}}}, 1, 0),

@@ -14,7 +14,8 @@ from flowise_dev_agent.schemas.plan import ProposedPlan
 from flowise_dev_agent.settings import Phase
 
 PHASES: tuple[Phase, ...] = get_args(Phase)
-#: Keys of OpenAI's strict subset (its guide on structured outputs); Anthropic's lacks the bounds, which are left out.
+#: Keys of OpenAI's strict subset (its guide on structured outputs), and `minLength`, which the model layer leaves out
+#: there; Anthropic's lacks the bounds, which are left out, too.
 OPENAI_KEYS = {
     "type",
     "properties",
@@ -29,6 +30,7 @@ OPENAI_KEYS = {
     "maximum",
     "minItems",
     "maxItems",
+    "minLength",
 }
 #: Its limits for one schema.
 MOST_PROPERTIES, MOST_LEVELS, MOST_ENUM_VALUES = 5_000, 10, 1_000
