@@ -56,7 +56,9 @@ def build_graph(
     """Compile the graph for these domains. One graph serves all instances: the rest comes by `AgentContext`."""
     domains = Domains(capabilities)
     nodes: dict[str, Node] = {
-        "classify_intent": measured("classify_intent", intent.classify_intent, domains, phase="classify"),
+        "classify_intent": measured(
+            "classify_intent", partial(intent.classify_intent, domains=domains), domains, phase="classify"
+        ),
         "hydrate_context": intent.hydrate_context,
         "resolve_target": partial(target.resolve_target, domains=domains),
         "hitl_select_target": target.hitl_select_target,

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from flowise_dev_agent.approval.reach import hosts_in, hosts_said, reached, sets_credential
+from flowise_dev_agent.approval.reach import hosts_in, reached, sets_credential
 from flowise_dev_agent.flowise.responses import flowise_message, storable
 from flowise_dev_agent.knowledge.pattern_library import terms_of
 from flowise_dev_agent.patch.model.references import has_variable, referenced, sole_reference, variables
@@ -21,7 +21,6 @@ FUNCTIONS: dict[str, Callable[[str], object]] = {
     "guarded": guarded,
     "has_variable": has_variable,
     "hosts_in": hosts_in,
-    "hosts_said": hosts_said,
     "reached": lambda text: reached("baseOptions", text, None),
     "sets_credential": lambda text: sets_credential("baseOptions", text),
     "terms_of": terms_of,

@@ -8,11 +8,12 @@ from langgraph.types import interrupt
 
 from flowise_dev_agent.agent.budget import asks_for_budget, budget_of
 from flowise_dev_agent.agent.context import AgentContext
+from flowise_dev_agent.agent.domain import Domains
 from flowise_dev_agent.agent.drift import catalogue_of
 from flowise_dev_agent.agent.emit import Emitter
 from flowise_dev_agent.agent.interrupts import option
 from flowise_dev_agent.agent.state import MAX_CLARIFICATION_ROUNDS, AgentState, IntentState, PlanState, Update
-from flowise_dev_agent.agent.targets import find_targets, names_a_flow
+from flowise_dev_agent.agent.targets import names_a_flow
 from flowise_dev_agent.errors import FlowiseError
 from flowise_dev_agent.forms.starters import language_of
 from flowise_dev_agent.planning.requests import ClassifyRequest
@@ -28,7 +29,7 @@ _TITLE_CHARS = 120
 
 
 @asks_for_budget
-async def classify_intent(state: AgentState, runtime: Runtime[AgentContext]) -> Update:
+async def classify_intent(state: AgentState, runtime: Runtime[AgentContext], *, domains: Domains) -> Update:
     """Classify the intent and set a title; for an ambiguous requirement, add clarifying questions."""
     emit = Emitter(runtime, "classify_intent")
     request = state.request
@@ -53,7 +54,9 @@ async def classify_intent(state: AgentState, runtime: Runtime[AgentContext]) -> 
     intent = result.value
     if result.mode == "deterministic" and intent.operation == "create" and forced is None:
         # Code reads no words, but knows the names of the flows.
-        intent = intent.model_copy(update={"target_hint": await _named_flow(runtime.context, request.requirement)})
+        intent = intent.model_copy(
+            update={"target_hint": await _named_flow(runtime.context, domains, request.requirement)}
+        )
     skip = request.skip_clarification
     skip = runtime.context.limits.skip_clarification if skip is None else skip
     ask = (
@@ -72,10 +75,10 @@ async def classify_intent(state: AgentState, runtime: Runtime[AgentContext]) -> 
     }
 
 
-async def _named_flow(context: AgentContext, requirement: str) -> str | None:
+async def _named_flow(context: AgentContext, domains: Domains, requirement: str) -> str | None:
     """Name of the flow that the requirement calls by its exact name, if there is one."""
     with suppress(FlowiseError):
-        found = await find_targets(context.flows, context.flowise, target=None, hint=None, text=requirement)
+        found = await domains.primary.find_flows(context, target=None, hint=None, text=requirement)
         return names_a_flow(found, requirement)
     return None
 

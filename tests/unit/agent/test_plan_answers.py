@@ -117,7 +117,7 @@ async def test_words_at_a_stopped_patch_are_kept_too() -> None:
 
 async def test_a_host_that_the_person_named_earlier_stays_theirs_to_give() -> None:
     bench, _ = await updating(list(COLDER))
-    await bench.answer(action="request_changes", feedback="It may call api.shop.example for prices.")
+    await bench.answer(action="request_changes", feedback="It may call https://api.shop.example for prices.")
     question = await bench.answer(action="request_changes", feedback="And colder.")
     assert "api.shop.example" in question["data"]["capability"]["hosts"]
 
