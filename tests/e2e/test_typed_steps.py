@@ -27,11 +27,12 @@ async def test_the_documented_steps_are_built_and_tested_and_come_back_as_the_fo
             tested = await answer(http, planned, action="approve")
             assert tested["interrupt"]["type"] == "result_review", tested["interrupt"]["message"]
             sent = [json.loads(one.body) for one in receiver.received]
-        answers = {(test["question"], test["human"]): test["answer"] for test in tested["interrupt"]["data"]["tests"]}
-        assert answers["other?", None] == "Thank you."
-        assert answers["complaint?", "proceed"].startswith("Sent: ")
+        tests = tested["interrupt"]["data"]["tests"]
+        assert "Thank you." in [test["answer"] for test in tests if test["human"] is None]
+        (approved,) = [test["answer"] for test in tests if test["human"] == "proceed"]
+        assert approved.startswith("Sent: ")
         # What was sent is the draft that the person approved.
-        assert {f"Sent: {one['text']}" for one in sent} >= {answers["complaint?", "proceed"]}
+        assert {f"Sent: {one['text']}" for one in sent} >= {approved}
         assert {one["urgent"] for one in sent} == {"true"}
         view = await ok(await http.get(f"/sessions/{planned['thread_id']}/design"))
         assert DesignForm.model_validate(view["form"]) == DesignForm.model_validate(body["design"])

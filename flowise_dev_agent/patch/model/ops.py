@@ -284,10 +284,16 @@ def ops_from_list(raw_ops: Sequence[Any]) -> list[PatchOp]:
 
 
 def _without_nulls(raw: Any) -> Any:
-    """The op without the fields that a closed schema made the model write as null: they are left out."""
+    """The op without the fields that a closed schema made the model write as null or empty: they are left out."""
     if not isinstance(raw, dict):
         return raw
-    return {name: value for name, value in raw.items() if value is not None or name == "value"}
+    op = OP_TYPES.get(str(raw.get("op_type")))
+    optional = {name for name, field in op.model_fields.items() if field.default is None} if op else frozenset[str]()
+    return {
+        name: value
+        for name, value in raw.items()
+        if (value is not None or name == "value") and not (value == "" and name in optional)
+    }
 
 
 def patch_error(findings: Sequence[Finding]) -> PatchError:

@@ -40,7 +40,7 @@ Steps = Callable[..., Awaitable[tuple[Plan, Ask]]]
         ),
         ({"kind": "task", "prompt": "Summarise the message."}, [""]),
         ({"kind": "task", "fields": [{"name": "sender"}, {"name": "product"}]}, ["sender"]),
-        ({"refused_words": ["bet", "casino"]}, ["", "violates"]),
+        ({"refused_words": ["bet", "casino"]}, ["", "", "violates"]),
     ],
 )
 async def test_flow_of_a_form_answers_its_own_test_questions(

@@ -40,7 +40,7 @@ interface Props {
 export function TestList({ tests, baseline = [], verdict, session }: Props) {
   if (tests.length === 0) return <p className="quiet">{t("No tests yet.")}</p>;
   const notes = verdict ? wordedList(verdict, "notes") : [];
-  const judged = (verdict?.criteria ?? []).some((one) => one.state === "shown");
+  const judged = (verdict?.criteria ?? []).some((one) => one.state === "shown" && one.judged_by === "model");
   const trials = Math.max(...tests.map((one) => one.trial));
   return (
     <ul className="plain stack tight" aria-label={t("Tests")}>
