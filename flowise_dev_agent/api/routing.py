@@ -1,11 +1,8 @@
 """Declaration of the routes of each subject, and their assembly to an app."""
 
-from collections.abc import Iterator
 from enum import Enum
 
-from fastapi import APIRouter, Depends, FastAPI, Request
-from fastapi.dependencies.models import Dependant
-from fastapi.exceptions import RequestValidationError
+from fastapi import APIRouter, Depends, FastAPI
 from fastapi.routing import APIRoute
 
 from flowise_dev_agent.api.access import authorize
@@ -16,32 +13,8 @@ def operation_id(route: APIRoute) -> str:
     return route.name
 
 
-def _query_names(route: APIRoute) -> frozenset[str]:
-    """Names of the query parameters of a route and of what it depends on."""
-
-    def names(dependant: Dependant) -> Iterator[str]:
-        yield from (field.alias for field in dependant.query_params)
-        for one in dependant.dependencies:
-            yield from names(one)
-
-    return frozenset(names(route.dependant))
-
-
-async def only_known_queries(request: Request) -> None:
-    """Refuse query parameters that the route does not have: ignored, they would give an answer to another question."""
-    route: APIRoute = request.scope["route"]
-    known = _query_names(route)
-    if unknown := [name for name in request.query_params if name not in known]:
-        has = f"It has: {', '.join(sorted(known))}." if known else "It has none."
-        found = [
-            {"type": "extra_forbidden", "loc": ("query", name), "msg": f"There is no such parameter. {has}"}
-            for name in dict.fromkeys(unknown)
-        ]
-        raise RequestValidationError(found)
-
-
 class Routes(APIRouter):
-    """The routes of one subject, each behind `authorize`; they refuse query parameters that they do not have."""
+    """The routes of one subject, each behind `authorize`."""
 
     def __init__(
         self,
@@ -56,7 +29,7 @@ class Routes(APIRouter):
             tags=tags,
             route_class=route_class,
             include_in_schema=include_in_schema,
-            dependencies=[Depends(authorize), Depends(only_known_queries)],
+            dependencies=[Depends(authorize)],
             generate_unique_id_function=operation_id,
         )
 

@@ -6,3 +6,6 @@ CREATE TABLE model_capabilities (
     learned_at  timestamptz NOT NULL DEFAULT now(),
     PRIMARY KEY (server, model)
 );
+
+ALTER TABLE model_capabilities ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
+CREATE POLICY of_service ON model_capabilities TO fda_system USING (true);

@@ -53,7 +53,7 @@ SHARED: Final = {
 }
 #: Bound to the service alone: a key or cookie opens before it is known for whom, and all owners use the same
 #: connections.
-OF_SERVICE: Final = {"api_keys", "owners", "sign_ins", "connections"}
+OF_SERVICE: Final = {"api_keys", "owners", "sign_ins", "connections", "model_capabilities"}
 POLICY: Final = "of_owner (owner = NULLIF(current_setting('app.owner'::text, true), ''::text))"
 
 

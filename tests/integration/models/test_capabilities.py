@@ -25,6 +25,8 @@ def _settings(standin: ModelStandIn) -> ReasoningSettings:
         "OPENAI_API_KEY": "sk-very-secret-key-1234",
         "OPENAI_BASE_URL": standin.base_url_openai,
         "REASONING_MAX_RETRIES": 0,
+        # It takes a temperature.
+        "REASONING_MODEL": "gpt-4.1",
     }
     return ReasoningSettings(**own)
 

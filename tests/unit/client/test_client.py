@@ -77,7 +77,7 @@ async def test_a_list_sends_its_filters_and_nothing_else() -> None:
         "status": "error",
         "instance": "dev",
         "chatflow": "c1",
-        "text": "bot",
+        "query": "bot",
         "limit": "20",
         "cursor": "x",
     }
