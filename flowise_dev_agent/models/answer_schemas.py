@@ -95,7 +95,7 @@ def _closed(schema: Any, definitions: Any, *, required: bool) -> Any:
             parts: Any = schema["properties"]
             needed = schema.get("required", [])
             properties = {
-                name: _closed(part, definitions, required=name in needed or _has_empty_value(part, definitions))
+                name: _closed(part, definitions, required=name in needed or _has_empty_value(part))
                 for name, part in parts.items()
             }
             return _object(properties)
@@ -111,7 +111,7 @@ def _closed(schema: Any, definitions: Any, *, required: bool) -> Any:
             return _described(VALUE, kept)
 
 
-def _has_empty_value(schema: Any, definitions: Any) -> bool:
+def _has_empty_value(schema: Any) -> bool:
     """True for a part whose default can be written: a list, a text, a choice, an object of such."""
     if "$ref" in schema:
         return True

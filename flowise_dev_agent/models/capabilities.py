@@ -1,4 +1,4 @@
-"""Capabilities of models at servers: learned from its refusals, told by the server, and kept.
+"""Capabilities of models at servers: learned from refusals, told by the servers, and kept.
 
 Each refusal teaches one thing and costs one request, once: what was learned is kept in a `CapabilityStore`, for all
 processes. Ways to ask for an object are kept per phase and kind of request, everything else per model.

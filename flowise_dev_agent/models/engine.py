@@ -41,7 +41,7 @@ from flowise_dev_agent.models.prices import usage_of
 from flowise_dev_agent.models.providers import Connection, connect
 from flowise_dev_agent.models.refusals import ErrorTexts, error_detail, is_too_long
 from flowise_dev_agent.models.requests import ANSWER, answer_text, model_messages, sendable, tool_calls, wire_name
-from flowise_dev_agent.models.servers import Server, ServerKind, find_out
+from flowise_dev_agent.models.servers import Server, find_out
 from flowise_dev_agent.sanitize import clean_text
 from flowise_dev_agent.schemas.base import JsonObject
 from flowise_dev_agent.settings import EngineName, ReasoningSettings, Route
@@ -181,6 +181,7 @@ class ModelEngine(ReasoningEngine):
     async def _negotiate(self, connection: Connection, request: _Request, texts: ErrorTexts) -> ModelResponse:
         """Send the request, and again without each option that the model refuses."""
         known = await self._capabilities(connection, request.route)
+        refused: ModelAPIError | None = None
         for _ in range(_LESSONS):
             model, settings, parameters = self._prepared(connection, request, known, texts)
             assumed = known.model_copy(deep=True)
@@ -189,6 +190,7 @@ class ModelEngine(ReasoningEngine):
             except ModelAPIError as error:
                 # A parallel call may have learned it in the meantime: then just send it again.
                 if assumed != known or self._learned(known, request, error):
+                    refused = error
                     await self._save(connection, request.route, known)
                     continue
                 if is_too_long(error):
@@ -205,7 +207,7 @@ class ModelEngine(ReasoningEngine):
                 raise texts.no_credentials(error) from None
             if await self._measure(connection, request, known, response, texts):
                 return response
-        raise texts.unreadable()
+        raise texts.of(refused, silence_secs=self._silence_secs(request)) if refused else texts.unreadable()
 
     def _learned(self, known: Capabilities, request: _Request, error: ModelAPIError) -> bool:
         """True if the refusal taught something, so that the request may be sent again."""
@@ -280,7 +282,7 @@ class ModelEngine(ReasoningEngine):
         wants_object = request.output_schema is not None and request.kind != "look_up"
         ways = connection.ways(model.profile, server.kind)
         request.way = known.ways_left(ways, request.phase, request.kind)[0] if wants_object else None
-        settings = self._model_settings(connection, request, known, texts, server.kind)
+        settings = self._model_settings(connection, request, known, texts)
         if model.profile.get("openai_supports_reasoning") or model.profile.get("anthropic_disallows_sampling_settings"):
             # The model layer would warn that it leaves it out.
             settings.pop("temperature", None)
@@ -289,7 +291,7 @@ class ModelEngine(ReasoningEngine):
         return model, settings, _parameters(request, offered)
 
     def _model_settings(
-        self, connection: Connection, request: _Request, known: Capabilities, texts: ErrorTexts, kind: ServerKind
+        self, connection: Connection, request: _Request, known: Capabilities, texts: ErrorTexts
     ) -> ModelSettings:
         settings = cast("ModelSettings", {**connection.extra_settings})
         limit = min(request.max_tokens, known.output_limit or request.max_tokens)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, cast
-from urllib.parse import urlsplit
+from urllib.parse import urlsplit, urlunsplit
 
 import httpx2
 from pydantic import SecretStr
@@ -173,10 +173,6 @@ def connect(engine: EngineName, settings: ReasoningSettings, observe: Observer) 
     provider = PROVIDERS[engine]
     if provider.extra and provider.package:
         _require(provider.package, extra=provider.extra)
-    if engine == "openai" and settings.openai_base_url:
-        host = urlsplit(settings.openai_base_url).hostname or ""
-        for end, owner in _HOSTS.items():
-            engine = owner if host == end or host.endswith(f".{end}") else engine
     match engine:
         case "claude" | "vertex":
             return _claude(engine, settings, observe)
@@ -188,25 +184,46 @@ def connect(engine: EngineName, settings: ReasoningSettings, observe: Observer) 
             return _groq(settings, observe)
         case "mistral":
             return _mistral(settings, observe)
-        case _:
-            return _openai(engine, settings, observe)
+        case "openai" if settings.openai_base_url:
+            # The key and the address are those of OPENAI_*, whoever answers there.
+            key, address = settings.openai_api_key, settings.openai_base_url
+            return _openai(_owner_of(address), settings, observe, key, address)
+        case "openai":
+            return _openai(engine, settings, observe, settings.openai_api_key, None)
+        case "azure":
+            return _openai(engine, settings, observe, settings.azure_api_key, None)
+        case "deepseek":
+            return _openai(engine, settings, observe, settings.deepseek_api_key, settings.deepseek_base_url)
+        case "openrouter":
+            return _openai(engine, settings, observe, settings.openrouter_api_key, settings.openrouter_base_url)
+        case "ollama":
+            return _openai(engine, settings, observe, settings.ollama_api_key, settings.ollama_base_url)
+
+
+def _owner_of(address: str) -> EngineName:
+    """Provider that answers at an address of OPENAI_BASE_URL."""
+    host = urlsplit(address).hostname or ""
+    for end, owner in _HOSTS.items():
+        if host == end or host.endswith(f".{end}"):
+            return owner
+    return "openai"
+
+
+def _place(address: str) -> str:
+    """Address of a server without the name and password that it may hold: it is kept."""
+    parts = urlsplit(address)
+    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
 
 
 # --- OpenAI and servers with its API -------------------------------------------------------------------------------
 
 
-def _openai(engine: EngineName, settings: ReasoningSettings, observe: Observer) -> Connection:
+def _openai(
+    engine: EngineName, settings: ReasoningSettings, observe: Observer, key: SecretStr | None, address: str | None
+) -> Connection:
     import openai
 
     http = openai.DefaultAioHttpClient(**_http_options(settings, observe))
-    keys = {
-        "openai": (settings.openai_api_key, settings.openai_base_url),
-        "azure": (settings.azure_api_key, None),
-        "deepseek": (settings.deepseek_api_key or settings.openai_api_key, settings.deepseek_base_url),
-        "openrouter": (settings.openrouter_api_key or settings.openai_api_key, settings.openrouter_base_url),
-        "ollama": (settings.ollama_api_key, settings.ollama_base_url),
-    }
-    key, address = keys[engine]
     client: AsyncOpenAI
     if engine == "azure":
         if key is None:
@@ -235,7 +252,7 @@ def _openai(engine: EngineName, settings: ReasoningSettings, observe: Observer) 
 
     return Connection(
         engine,
-        settings.azure_endpoint or "azure" if engine == "azure" else address or engine,
+        _place(settings.azure_endpoint or engine) if engine == "azure" else _place(address or engine),
         address,
         key,
         make,
@@ -379,7 +396,9 @@ def _bedrock(settings: ReasoningSettings, observe: Observer) -> Connection:
         del known, kind
         return BedrockConverseModel(cast("Any", model), provider=provider)
 
-    return Connection("bedrock", address or f"bedrock {settings.aws_region}", address, key, make, _nothing_to_close)
+    return Connection(
+        "bedrock", _place(address or f"bedrock {settings.aws_region}"), address, key, make, _nothing_to_close
+    )
 
 
 def _claude_connection(
@@ -394,7 +413,7 @@ def _claude_connection(
         del known, kind
         return AnthropicModel(cast("Any", model), provider=provider)
 
-    return Connection(engine, address or engine, address, key, make, client.close, _stream_timeout(settings))
+    return Connection(engine, _place(address or engine), address, key, make, client.close, _stream_timeout(settings))
 
 
 # --- Others ----------------------------------------------------------------------------------------------------------
@@ -412,7 +431,7 @@ def _google(settings: ReasoningSettings, observe: Observer) -> Connection:
         del known, kind
         return GoogleModel(cast("Any", model), provider=provider)
 
-    return Connection("google", address or "google", address, key, make, http.aclose)
+    return Connection("google", _place(address or "google"), address, key, make, http.aclose)
 
 
 def _groq(settings: ReasoningSettings, observe: Observer) -> Connection:
@@ -437,7 +456,7 @@ def _groq(settings: ReasoningSettings, observe: Observer) -> Connection:
         del known, kind
         return GroqModel(cast("Any", model), provider=provider)
 
-    return Connection("groq", address or "groq", address, key, make, client.close)
+    return Connection("groq", _place(address or "groq"), address, key, make, client.close)
 
 
 def _mistral(settings: ReasoningSettings, observe: Observer) -> Connection:
@@ -452,7 +471,7 @@ def _mistral(settings: ReasoningSettings, observe: Observer) -> Connection:
         del known, kind
         return MistralModel(cast("Any", model), provider=provider)
 
-    return Connection("mistral", address or "mistral", address, key, make, http.aclose)
+    return Connection("mistral", _place(address or "mistral"), address, key, make, http.aclose)
 
 
 def _http_options(settings: ReasoningSettings, observe: Observer) -> dict[str, Any]:

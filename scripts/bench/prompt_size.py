@@ -263,7 +263,7 @@ def prompts_of(session: Session, nodes: NodeStore, window: int = WINDOWS[-1]) ->
 
 
 def tools_of(phase: Phase) -> list[ToolDef]:
-    """What a model may look up in a phase."""
+    """Tools that a model may call in a phase."""
     nothing: Any = None  # nothing is called
     tools = FlowiseCapability().domain_tools(ToolScope(flowise=nothing, knowledge=nothing))
     offered = {

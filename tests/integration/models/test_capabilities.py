@@ -1,4 +1,4 @@
-"""What a model takes: learned once for all processes, checked by small calls."""
+"""Capabilities of a model: learned once for all processes, checked by small calls."""
 
 from typing import Any
 

@@ -5,12 +5,14 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
+from pydantic import SecretStr
 
 from flowise_dev_agent.cli.doctor import examine
 from flowise_dev_agent.devkit.standin import ModelStandIn, Reply, StandInFailure, StandInToolCall
 from flowise_dev_agent.errors import ConfigurationError, ModelAuthError
 from flowise_dev_agent.models import ReasoningEngine, engine_for
 from flowise_dev_agent.models.messages import Message, ToolDef
+from flowise_dev_agent.models.providers import connect
 from flowise_dev_agent.settings import DatabaseSettings, FlowiseSettings, ReasoningSettings, Settings
 
 KEY = "platform-key-123456"
@@ -225,3 +227,24 @@ async def test_doctor_shows_whether_the_model_of_a_platform_answers(
     standin.script("Answer with", StandInFailure.http(403, "no access"))
     await examine(settings)
     assert "✗ Reasoning:" in capsys.readouterr().out
+
+
+async def test_the_key_of_one_provider_is_never_sent_to_another() -> None:
+    own: dict[str, Any] = {"OPENAI_API_KEY": "sk-of-openai-1234567", "DEEPSEEK_API_KEY": "sk-of-deepseek-1234"}
+    settings = ReasoningSettings(**own)
+    only_openai = ReasoningSettings(**own | {"DEEPSEEK_API_KEY": None})
+    behind = ReasoningSettings(**own | {"OPENAI_BASE_URL": "https://name:pass@api.deepseek.com/beta"})
+
+    async def observe(response: Any) -> None:
+        del response
+
+    opened = [connect("deepseek", one, observe) for one in (settings, only_openai)]
+    assert [one.key for one in opened] == [SecretStr(own["DEEPSEEK_API_KEY"]), None]
+    found = connect("openai", behind, observe)
+    assert (found.engine, found.key, found.server) == (
+        "deepseek",
+        SecretStr(own["OPENAI_API_KEY"]),
+        "https://api.deepseek.com/beta",
+    )
+    for one in (*opened, found):
+        await one.close()
