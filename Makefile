@@ -59,7 +59,7 @@ openapi: $(READY)
 lock:
 	@command -v uv >/dev/null || { echo 'make lock needs uv: pip install uv'; exit 1; }
 	uv pip compile pyproject.toml --all-extras --group dev --universal --python-version 3.11 \
-		--no-emit-index-url --generate-hashes --output-file requirements.lock
+		--no-emit-index-url --no-strip-extras --generate-hashes --output-file requirements.lock
 
 clean:
 	rm -rf .venv .pytest_cache .ruff_cache .hypothesis .import_linter_cache dist build
