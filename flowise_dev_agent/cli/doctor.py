@@ -10,10 +10,10 @@ from flowise_dev_agent.errors import AgentError, DatabaseUnavailableError
 from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.models.local_model import local_models, offer
 from flowise_dev_agent.ops.connections import Connections
+from flowise_dev_agent.ops.models import model_view
 from flowise_dev_agent.persistence import Database
 from flowise_dev_agent.persistence.schema import pending
 from flowise_dev_agent.schemas.base import JsonObject
-from flowise_dev_agent.schemas.service import ModelCheck
 from flowise_dev_agent.settings import Settings
 
 Check = Callable[[], Awaitable[str]]
@@ -102,22 +102,8 @@ async def _model(connections: Connections) -> str:
     engine = ModelEngine(settings, connections.capabilities)
     try:
         found = await check_model(engine)
+        view = model_view(engine.model_id(), settings, await engine.capabilities())
     finally:
         await engine.aclose()
-    return f"{settings.engine} answers with {engine.model_id()}, {_of_model(found)}"
-
-
-def _of_model(found: ModelCheck) -> str:
-    """Sentence with the sizes of a model and what it lacks."""
-    lacks = [
-        said
-        for ok, said in (
-            (found.schema_held, "it is held to no schema"),
-            (found.tools, "it calls no tools, so it plans from the prompt alone"),
-            (found.tools_with_schema or not found.tools, "look-ups and answers are asked for separately"),
-            (found.reads_whole_prompt, "it did not read a prompt of 3 000 tokens to its end: give it a larger context"),
-        )
-        if not ok
-    ]
-    size = f"reads {found.window} tokens, answers with up to {found.output_tokens}"
-    return "; ".join([size, *lacks])
+    size = f"reads {found.window} tokens, answers with up to {found.output_tokens}."
+    return " ".join([f"{settings.engine} answers with {view.model}, {size}", *view.lacks])

@@ -82,7 +82,7 @@ class Capabilities(BaseModel):
     output_limit: int | None = None
     #: Fewest characters per token seen in a request that was surely read whole.
     chars_per_token: float | None = None
-    #: Result of the last check by `doctor` or the page.
+    #: Result of the last check by `doctor`, a `ModelCheck`.
     checked: JsonObject | None = None
 
     def refuse(self, phase: str, kind: Kind, way: Way) -> None:
@@ -104,7 +104,7 @@ class CapabilityStore(Protocol):
         ...
 
     async def save(self, server: str, model: str, capabilities: Capabilities) -> None:
-        """Keep it in place of what was known."""
+        """Keep it in place of what was known; what is None stays as another process found it."""
         ...
 
 

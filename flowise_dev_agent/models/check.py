@@ -42,6 +42,7 @@ async def check_model(engine: ModelEngine, model: str | None = None) -> ModelChe
     found = ModelCheck(
         answers=True,
         schema_held=held and "prompt_only" not in lost and "schema" not in lost,
+        prompt_only="prompt_only" in lost,
         tools=tools,
         tools_with_schema=both,
         reads_whole_prompt=await _reads(engine, model),

@@ -38,7 +38,7 @@ from flowise_dev_agent.models.capabilities import (
 from flowise_dev_agent.models.limiter import CallLimiter
 from flowise_dev_agent.models.messages import DeltaSink, EngineResponse, Message, ToolDef
 from flowise_dev_agent.models.prices import usage_of
-from flowise_dev_agent.models.providers import Connection, connect
+from flowise_dev_agent.models.providers import Connection, connect, price_list, server_of
 from flowise_dev_agent.models.refusals import ErrorTexts, error_detail, is_too_long
 from flowise_dev_agent.models.requests import ANSWER, answer_text, model_messages, sendable, tool_calls, wire_name
 from flowise_dev_agent.models.servers import Server, find_out
@@ -135,8 +135,7 @@ class ModelEngine(ReasoningEngine):
     async def keep(self, model: str | None = None) -> None:
         """Keep what is known about a model, after it was changed."""
         route = self._settings.route(model or self.model_id())
-        connection = self._connection(route.engine)
-        await self._save(connection, route, await self._capabilities(connection, route))
+        await self._save(route, await self._capabilities(self._connection(route.engine), route))
 
     async def complete(
         self,
@@ -174,7 +173,7 @@ class ModelEngine(ReasoningEngine):
             except TimeoutError:
                 secs = f"{self._settings.timeout_secs:g}"
                 raise texts.unavailable(f"gave no complete answer within {secs} s") from None
-        return self._answer(connection, request, response, texts)
+        return self._answer(request, response, texts)
 
     # --- One request, until it is taken --------------------------------------------------------------------------
 
@@ -191,7 +190,7 @@ class ModelEngine(ReasoningEngine):
                 # A parallel call may have learned it in the meantime: then just send it again.
                 if assumed != known or self._learned(known, request, error):
                     refused = error
-                    await self._save(connection, request.route, known)
+                    await self._save(request.route, known)
                     continue
                 if is_too_long(error):
                     raise texts.too_long(error_detail(error), window=known.window) from None
@@ -253,7 +252,7 @@ class ModelEngine(ReasoningEngine):
                 raise texts.cut(sent=round(chars / (expected or _CHARS_PER_TOKEN)), read=read)
             if chars >= _SMALL // 8 and ratio < _NO_MODEL_READS and (expected is None or ratio < expected * 0.9):
                 known.chars_per_token = round(ratio, 2)
-                await self._save(connection, request.route, known)
+                await self._save(request.route, known)
         if response.finish_reason == "length" and not request.raised and not _says_anything(response):
             request.raised = True
             request.max_tokens *= _RAISED
@@ -267,7 +266,7 @@ class ModelEngine(ReasoningEngine):
         name = request.route.model
         if request.route.api:
             known = known.model_copy(update={"api": request.route.api})
-        server = self._servers.get((connection.server, name), Server())
+        server = self._servers.get(self._key(request.route), Server())
         model = connection.make(name, known, server.kind)
         offered = request.tools if known.tools else ()
         looks_up = request.may_look_up and bool(offered)
@@ -343,12 +342,10 @@ class ModelEngine(ReasoningEngine):
                     sink(clean_text(piece))
             return stream.get()
 
-    def _answer(
-        self, connection: Connection, request: _Request, response: ModelResponse, texts: ErrorTexts
-    ) -> EngineResponse:
+    def _answer(self, request: _Request, response: ModelResponse, texts: ErrorTexts) -> EngineResponse:
         details = response.provider_details or {}
-        known = self._known[connection.server, request.route.model]
-        usage = usage_of(response.usage, request.route.model, provider=connection.price_list())
+        known = self._known[self._key(request.route)]
+        usage = usage_of(response.usage, request.route.model, provider=price_list(request.route.engine, self._settings))
         calls = tool_calls(response, request.tools)
         text = answer_text(response)
         if response.finish_reason == "content_filter":
@@ -394,7 +391,7 @@ class ModelEngine(ReasoningEngine):
         return self._limiters[engine]
 
     async def _capabilities(self, connection: Connection, route: Route) -> Capabilities:
-        key = connection.server, route.model
+        key = self._key(route)
         if key in self._known:
             return self._known[key]
         async with self._loading:
@@ -410,15 +407,19 @@ class ModelEngine(ReasoningEngine):
                 self._known[key] = known
         return self._known[key]
 
-    async def _save(self, connection: Connection, route: Route, known: Capabilities) -> None:
+    def _key(self, route: Route) -> tuple[str, str]:
+        """Server and model, by which capabilities are kept."""
+        return server_of(route.engine, self._settings), route.model
+
+    async def _save(self, route: Route, known: Capabilities) -> None:
         if self._store:
-            await self._store.save(connection.server, route.model, known)
+            await self._store.save(*self._key(route), known)
 
     def _window(self, connection: Connection, route: Route, known: Capabilities) -> int:
         own = self._settings.context_tokens
         if own is not None:
             return min(own, known.window or own)
-        server = self._servers.get((connection.server, route.model), Server())
+        server = self._servers.get(self._key(route), Server())
         profile = None if connection.is_compatible else connection.make(route.model, known, server.kind).context_window
         return known.window or profile or UNKNOWN_WINDOW
 

@@ -1,11 +1,14 @@
 """List prices of model calls."""
 
-from pydantic_ai.usage import RequestUsage
+from typing import TYPE_CHECKING
 
 from flowise_dev_agent.schemas.usage import Usage
 
+if TYPE_CHECKING:
+    from pydantic_ai.usage import RequestUsage
 
-def usage_of(usage: RequestUsage, model: str, *, provider: str | None) -> Usage:
+
+def usage_of(usage: "RequestUsage", model: str, *, provider: str | None) -> Usage:
     """Tokens of one call with their price; see `cost` for `provider`."""
     usd = cost(
         model,

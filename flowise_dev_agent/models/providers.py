@@ -92,12 +92,10 @@ class Observer(Protocol):
 class Connection:
     """An open connection to a provider: it makes the models of its server.
 
-    `server` tells servers apart in the store of capabilities; `address` is a custom address, None for the provider's
-    own.
+    `address` is a custom address, None for the provider's own.
     """
 
     engine: EngineName
-    server: str
     address: str | None
     key: SecretStr | None
     #: Makes a model, as its capabilities want it to be asked.
@@ -116,10 +114,6 @@ class Connection:
     def is_compatible(self) -> bool:
         """True for a server that is not the provider's own: a model server or a proxy."""
         return self.engine == "ollama" or (self.engine == "openai" and self.address is not None)
-
-    def price_list(self) -> str | None:
-        """Provider whose prices apply; None where prices are looked up by model name only."""
-        return None if self.address and self.engine in ("openai", "claude") else self.provider.prices
 
     def effort_settings(self, effort: Effort | None, thinking: Thinking | None) -> dict[str, Any]:
         """Settings of the model layer for how much a model thinks."""
@@ -164,6 +158,23 @@ class Connection:
         return (*ways, "prompt")
 
 
+def server_of(engine: EngineName, settings: ReasoningSettings) -> str:
+    """Name that tells the server of an engine apart from others, without the name and password of its address."""
+    owner, address = _reached(engine, settings)
+    if owner == "azure":
+        address = settings.azure_endpoint
+    if owner == "bedrock" and not address:
+        return f"bedrock {settings.aws_region}"
+    parts = urlsplit(address or owner)
+    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
+
+
+def price_list(engine: EngineName, settings: ReasoningSettings) -> str | None:
+    """Provider whose prices apply to an engine; None where prices are looked up by model name only."""
+    owner, address = _reached(engine, settings)
+    return None if address and owner in ("openai", "claude") else PROVIDERS[owner].prices
+
+
 def connect(engine: EngineName, settings: ReasoningSettings, observe: Observer) -> Connection:
     """Open the clients of a provider. Raises ConfigurationError if a package for it is not installed."""
     if engine == "deterministic":
@@ -173,46 +184,51 @@ def connect(engine: EngineName, settings: ReasoningSettings, observe: Observer) 
     provider = PROVIDERS[engine]
     if provider.extra and provider.package:
         _require(provider.package, extra=provider.extra)
+    owner, address = _reached(engine, settings)
     match engine:
         case "claude" | "vertex":
-            return _claude(engine, settings, observe)
+            return _claude(engine, settings, observe, address)
         case "bedrock":
-            return _bedrock(settings, observe)
+            return _bedrock(settings, observe, address)
         case "google":
-            return _google(settings, observe)
+            return _google(settings, observe, address)
         case "groq":
-            return _groq(settings, observe)
+            return _groq(settings, observe, address)
         case "mistral":
-            return _mistral(settings, observe)
-        case "openai" if settings.openai_base_url:
-            # The key and the address are those of OPENAI_*, whoever answers there.
-            key, address = settings.openai_api_key, settings.openai_base_url
-            return _openai(_owner_of(address), settings, observe, key, address)
+            return _mistral(settings, observe, address)
         case "openai":
-            return _openai(engine, settings, observe, settings.openai_api_key, None)
+            # The key is that of OPENAI_*, whoever answers there.
+            return _openai(owner, settings, observe, settings.openai_api_key, address)
         case "azure":
-            return _openai(engine, settings, observe, settings.azure_api_key, None)
+            return _openai(owner, settings, observe, settings.azure_api_key, address)
         case "deepseek":
-            return _openai(engine, settings, observe, settings.deepseek_api_key, settings.deepseek_base_url)
+            return _openai(owner, settings, observe, settings.deepseek_api_key, address)
         case "openrouter":
-            return _openai(engine, settings, observe, settings.openrouter_api_key, settings.openrouter_base_url)
+            return _openai(owner, settings, observe, settings.openrouter_api_key, address)
         case "ollama":
-            return _openai(engine, settings, observe, settings.ollama_api_key, settings.ollama_base_url)
+            return _openai(owner, settings, observe, settings.ollama_api_key, address)
 
 
-def _owner_of(address: str) -> EngineName:
-    """Provider that answers at an address of OPENAI_BASE_URL."""
-    host = urlsplit(address).hostname or ""
+def _reached(engine: EngineName, settings: ReasoningSettings) -> tuple[EngineName, str | None]:
+    """Provider that answers for an engine, and its address in the settings; None for the provider's own."""
+    addresses: dict[EngineName, str | None] = {
+        "claude": settings.anthropic_base_url,
+        "openai": settings.openai_base_url,
+        "bedrock": settings.bedrock_base_url,
+        "vertex": settings.vertex_base_url,
+        "google": settings.google_base_url,
+        "deepseek": settings.deepseek_base_url,
+        "groq": settings.groq_base_url,
+        "mistral": settings.mistral_base_url,
+        "openrouter": settings.openrouter_base_url,
+        "ollama": settings.ollama_base_url,
+    }
+    address = addresses.get(engine) or None
+    host = (engine == "openai" and urlsplit(address or "").hostname) or ""
     for end, owner in _HOSTS.items():
         if host == end or host.endswith(f".{end}"):
-            return owner
-    return "openai"
-
-
-def _place(address: str) -> str:
-    """Address of a server without the name and password that it may hold: it is kept."""
-    parts = urlsplit(address)
-    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
+            return owner, address
+    return engine, address
 
 
 # --- OpenAI and servers with its API -------------------------------------------------------------------------------
@@ -252,7 +268,6 @@ def _openai(
 
     return Connection(
         engine,
-        _place(settings.azure_endpoint or engine) if engine == "azure" else _place(address or engine),
         address,
         key,
         make,
@@ -334,7 +349,9 @@ def _entra_tokens() -> Callable[[], Awaitable[str]]:
 # --- Claude, on Anthropic's own servers and on Bedrock and Vertex ---------------------------------------------------
 
 
-def _claude(engine: Literal["claude", "vertex"], settings: ReasoningSettings, observe: Observer) -> Connection:
+def _claude(
+    engine: Literal["claude", "vertex"], settings: ReasoningSettings, observe: Observer, address: str | None
+) -> Connection:
     import anthropic
 
     http = anthropic.DefaultAioHttpClient(**_http_options(settings, observe))
@@ -342,7 +359,7 @@ def _claude(engine: Literal["claude", "vertex"], settings: ReasoningSettings, ob
     if engine == "vertex":
         from anthropic.lib.vertex import AsyncAnthropicVertex
 
-        key, address = None, settings.vertex_base_url
+        key = None
         client = AsyncAnthropicVertex(
             region=settings.vertex_region or "",
             project_id=settings.vertex_project or "",
@@ -352,7 +369,7 @@ def _claude(engine: Literal["claude", "vertex"], settings: ReasoningSettings, ob
             http_client=http,
         )
     else:
-        key, address = settings.anthropic_api_key, settings.anthropic_base_url
+        key = settings.anthropic_api_key
         client = anthropic.AsyncAnthropic(
             api_key=key.get_secret_value() if key else "not-needed",
             base_url=address,
@@ -363,8 +380,8 @@ def _claude(engine: Literal["claude", "vertex"], settings: ReasoningSettings, ob
     return _claude_connection(engine, client, settings, key, address)
 
 
-def _bedrock(settings: ReasoningSettings, observe: Observer) -> Connection:
-    key, address = settings.bedrock_api_key, settings.bedrock_base_url
+def _bedrock(settings: ReasoningSettings, observe: Observer, address: str | None) -> Connection:
+    key = settings.bedrock_api_key
     if "claude" in settings.general_model or "anthropic" in settings.general_model:
         import anthropic
         from anthropic.lib.bedrock import AsyncAnthropicBedrock
@@ -396,9 +413,7 @@ def _bedrock(settings: ReasoningSettings, observe: Observer) -> Connection:
         del known, kind
         return BedrockConverseModel(cast("Any", model), provider=provider)
 
-    return Connection(
-        "bedrock", _place(address or f"bedrock {settings.aws_region}"), address, key, make, _nothing_to_close
-    )
+    return Connection("bedrock", address, key, make, _nothing_to_close)
 
 
 def _claude_connection(
@@ -413,17 +428,17 @@ def _claude_connection(
         del known, kind
         return AnthropicModel(cast("Any", model), provider=provider)
 
-    return Connection(engine, _place(address or engine), address, key, make, client.close, _stream_timeout(settings))
+    return Connection(engine, address, key, make, client.close, _stream_timeout(settings))
 
 
 # --- Others ----------------------------------------------------------------------------------------------------------
 
 
-def _google(settings: ReasoningSettings, observe: Observer) -> Connection:
+def _google(settings: ReasoningSettings, observe: Observer, address: str | None) -> Connection:
     from pydantic_ai.models.google import GoogleModel
     from pydantic_ai.providers.google import GoogleProvider
 
-    key, address = settings.google_api_key, settings.google_base_url
+    key = settings.google_api_key
     http = httpx2.AsyncClient(timeout=_timeout(settings), **_http_options(settings, observe))
     provider = GoogleProvider(api_key=key.get_secret_value() if key else None, http_client=http, base_url=address)
 
@@ -431,17 +446,17 @@ def _google(settings: ReasoningSettings, observe: Observer) -> Connection:
         del known, kind
         return GoogleModel(cast("Any", model), provider=provider)
 
-    return Connection("google", _place(address or "google"), address, key, make, http.aclose)
+    return Connection("google", address, key, make, http.aclose)
 
 
-def _groq(settings: ReasoningSettings, observe: Observer) -> Connection:
+def _groq(settings: ReasoningSettings, observe: Observer, address: str | None) -> Connection:
     # Its SDK is on the first httpx.
     import groq
     import httpx
     from pydantic_ai.models.groq import GroqModel
     from pydantic_ai.providers.groq import GroqProvider
 
-    key, address = settings.groq_api_key, settings.groq_base_url
+    key = settings.groq_api_key
     http = httpx.AsyncClient(event_hooks={"response": [observe]})
     client = groq.AsyncGroq(
         api_key=key.get_secret_value() if key else "",
@@ -456,14 +471,14 @@ def _groq(settings: ReasoningSettings, observe: Observer) -> Connection:
         del known, kind
         return GroqModel(cast("Any", model), provider=provider)
 
-    return Connection("groq", _place(address or "groq"), address, key, make, client.close)
+    return Connection("groq", address, key, make, client.close)
 
 
-def _mistral(settings: ReasoningSettings, observe: Observer) -> Connection:
+def _mistral(settings: ReasoningSettings, observe: Observer, address: str | None) -> Connection:
     from pydantic_ai.models.mistral import MistralModel
     from pydantic_ai.providers.mistral import MistralProvider
 
-    key, address = settings.mistral_api_key, settings.mistral_base_url
+    key = settings.mistral_api_key
     http = httpx2.AsyncClient(timeout=_timeout(settings), **_http_options(settings, observe))
     provider = MistralProvider(api_key=key.get_secret_value() if key else None, base_url=address, http_client=http)
 
@@ -471,7 +486,7 @@ def _mistral(settings: ReasoningSettings, observe: Observer) -> Connection:
         del known, kind
         return MistralModel(cast("Any", model), provider=provider)
 
-    return Connection("mistral", _place(address or "mistral"), address, key, make, http.aclose)
+    return Connection("mistral", address, key, make, http.aclose)
 
 
 def _http_options(settings: ReasoningSettings, observe: Observer) -> dict[str, Any]:

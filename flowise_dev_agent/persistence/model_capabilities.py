@@ -16,7 +16,8 @@ _LOAD: Final[LiteralString] = f"""
 _SAVE: Final[LiteralString] = f"""
     INSERT INTO model_capabilities AS earlier (server, model, known) VALUES (%(server)s, %(model)s, %(known)s)
     ON CONFLICT (server, model) DO UPDATE SET
-        known = excluded.known,
+        known = CASE WHEN earlier.learned_at > now() - {_FRESH} THEN earlier.known ELSE '{{}}' END
+            || jsonb_strip_nulls(excluded.known),
         learned_at = CASE WHEN earlier.learned_at > now() - {_FRESH} THEN earlier.learned_at ELSE now() END
 """
 
@@ -34,7 +35,10 @@ class ModelCapabilityRows:
         return row["known"] if row else None
 
     async def save(self, server: str, model: str, known: JsonObject) -> None:
-        """Keep it in place of what was known. Raises DatabaseUnavailableError."""
+        """Keep it in place of what was known; what is null stays as another process found it.
+
+        Raises DatabaseUnavailableError.
+        """
         with across_owners():
             async with self._database.connection() as connection:
                 await connection.execute(_SAVE, {"server": server, "model": model, "known": Jsonb(known)})

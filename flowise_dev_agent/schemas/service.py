@@ -98,6 +98,7 @@ class ModelCheck(BaseModel):
 
     answers: bool
     schema_held: bool = Field(description="Its answers are held to a schema.")
+    prompt_only: bool = Field(default=False, description="It is asked for JSON in words only.")
     tools: bool = Field(description="It calls tools.")
     tools_with_schema: bool = Field(description="It calls tools in a request that holds a schema, too.")
     reads_whole_prompt: bool = Field(description="It read a prompt of 3 000 tokens from beginning to end.")
@@ -123,11 +124,20 @@ class HealthView(ProcessHealth):
     model_stand_in: bool = Field(description="The models in Flowise are a local stand-in.")
 
 
+class ModelView(Worded):
+    """A model that sessions may plan with, as far as it is known. Its provider is not asked."""
+
+    model: str
+    checked: ModelCheck | None = Field(description="Result of the last check by `doctor`; null if there is none.")
+    lacks: list[str] = Field(description="A sentence for each thing that is lost with this model.")
+
+
 class InfoView(Worded):
-    """Version of the service, and the models that it could plan with."""
+    """Version of the service, the models that it plans with, and those that it could plan with."""
 
     version: str
     reasoning: ReasoningView
+    models: list[ModelView] = Field(description="Models of the settings; empty without a model.")
     local_models: list[str] = Field(
         description="Models of an Ollama in reach. They are used only where settings say so."
     )

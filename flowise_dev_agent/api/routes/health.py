@@ -12,6 +12,7 @@ from flowise_dev_agent.api.routing import Routes
 from flowise_dev_agent.models.local_model import local_models, offer
 from flowise_dev_agent.observability.metrics import CONTENT_TYPE
 from flowise_dev_agent.ops.instances import flowise_health
+from flowise_dev_agent.ops.models import model_views
 from flowise_dev_agent.ops.public_settings import public_settings
 from flowise_dev_agent.schemas.base import Failure
 from flowise_dev_agent.schemas.service import HealthView, InfoView, PublicSettings, ReadyView, ReasoningView
@@ -58,12 +59,16 @@ def _reasoning(request: Request) -> ReasoningView:
 
 @router.get("/info", responses=declared())
 async def get_info(request: Request) -> InfoView:
-    """The version, the model that plans, and a model in reach of the service; answers within a quarter of a second."""
-    reasoning = engine(request).connections.reasoning
+    """The version, the models that plan with what is known of each, and a model in reach of the service; answers
+    within a quarter of a second, and asks no provider.
+    """
+    connections = engine(request).connections
+    reasoning = connections.reasoning
     found = await local_models() if reasoning.engine == "deterministic" else []
     return InfoView(
         version=__version__,
         reasoning=_reasoning(request),
+        models=await model_views(reasoning, connections.capabilities),
         local_models=found,
         offer=offer(found) if reasoning.engine == "deterministic" else None,
     )

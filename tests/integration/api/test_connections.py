@@ -340,3 +340,22 @@ def test_a_secrets_key_that_is_not_one_is_refused_without_its_value(monkeypatch:
         load_settings()
     assert "SECRETS_KEY must be" in str(raised.value)
     assert key not in str(raised.value)
+
+
+async def test_info_tells_what_is_lost_with_the_model_and_asks_no_provider(
+    database_dsn: str, database: Database, standin: ModelStandIn
+) -> None:
+    own: dict[str, Any] = {
+        "OPENAI_BASE_URL": standin.base_url_openai,
+        "OPENAI_API_KEY": MODEL_KEY,
+        "REASONING_MODEL": "a-model-of-our-own",
+    }
+    async with service(database_dsn, database, reasoning=ReasoningSettings(**own)) as http:
+        about = await http.get("/info")
+    [model] = about.json()["models"]
+    assert (model["model"], model["checked"], [code["code"] for code in model["texts"].values()]) == (
+        "a-model-of-our-own",
+        None,
+        ["model.unpriced"],
+    )
+    assert (standin.requests, MODEL_KEY in about.text, standin.base_url_openai in about.text) == ([], False, False)

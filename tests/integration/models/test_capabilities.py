@@ -4,10 +4,13 @@ from typing import Any
 
 from flowise_dev_agent.devkit.standin import ModelStandIn, Reply, StandInFailure, StandInToolCall
 from flowise_dev_agent.models import StoredCapabilities
+from flowise_dev_agent.models.capabilities import Capabilities
 from flowise_dev_agent.models.check import check_model
 from flowise_dev_agent.models.engine import ModelEngine
 from flowise_dev_agent.models.messages import Message
+from flowise_dev_agent.ops.models import model_views
 from flowise_dev_agent.persistence import Database, ModelCapabilityRows
+from flowise_dev_agent.schemas.service import ModelCheck
 from flowise_dev_agent.settings import ReasoningSettings
 
 HELLO = [Message(role="user", content="Hello")]
@@ -73,6 +76,68 @@ async def test_p105_the_check_finds_tools_that_a_schema_silences(standin: ModelS
     known = await again.capabilities()
     await again.aclose()
     assert (known.together, known.checked and known.checked["tools"]) == (False, True)
+
+
+async def test_a_process_that_learns_something_keeps_the_check_of_another(
+    standin: ModelStandIn, database: Database
+) -> None:
+    store = StoredCapabilities(ModelCapabilityRows(database))
+    working = ModelEngine(_settings(standin), store)
+    standin.script(lambda r: "temperature" in r.body, StandInFailure.http(400, "temperature is not supported"))
+    standin.script(lambda r: bool(r.json_schema), Reply(json={"first": "a", "last": "z"}))
+    await working.capabilities()
+    other = ModelEngine(_settings(standin), store)
+    await check_model(other)
+    await other.aclose()
+    await _ask(working)
+    known = await store.load(standin.base_url_openai, "gpt-4.1")
+    assert known
+    assert known.checked
+    assert not known.temperature
+
+
+async def test_what_is_lost_with_each_model_is_told_without_asking_its_provider(
+    standin: ModelStandIn, database: Database
+) -> None:
+    store = StoredCapabilities(ModelCapabilityRows(database))
+    own: dict[str, Any] = {
+        "REASONING_ENGINE": "openai",
+        "OPENAI_BASE_URL": standin.base_url_openai,
+        "REASONING_MODEL": "a-model-of-our-own",
+        "REASONING_ALLOWED_MODELS": "claude:claude-sonnet-5-5,gpt-4.1",
+        "ANTHROPIC_API_KEY": "sk-very-secret-key-1234",
+        "REASONING_EFFORT": "high",
+    }
+    settings = ReasoningSettings(**own)
+    checked = ModelCheck(
+        answers=True,
+        schema_held=False,
+        prompt_only=True,
+        tools=True,
+        tools_with_schema=False,
+        reads_whole_prompt=False,
+        window=4_096,
+        output_tokens=512,
+    )
+    known = Capabilities(effort=False, checked=checked.model_dump())
+    await store.save(standin.base_url_openai, "a-model-of-our-own", known)
+    await store.save(standin.base_url_openai, "gpt-4.1", Capabilities(tools=False, checked={"of": "an older version"}))
+    shown = {view.model: view for view in await model_views(settings, store)}
+    assert {
+        name: [view.texts[f"lacks.{index}"].code for index in range(len(view.lacks))] for name, view in shown.items()
+    } == {
+        "a-model-of-our-own": [
+            "model.separate",
+            "interrupt.lost_prompt_only",
+            "model.cuts_prompts",
+            "interrupt.lost_thinking",
+            "model.unpriced",
+        ],
+        "claude:claude-sonnet-5-5": [],
+        "gpt-4.1": ["interrupt.lost_tools"],
+    }
+    assert [view.checked for view in shown.values()] == [checked, None, None]
+    assert standin.requests == []
 
 
 async def test_p108_a_prompt_that_the_server_cut_is_no_answer(standin: ModelStandIn) -> None:

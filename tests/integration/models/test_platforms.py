@@ -12,7 +12,7 @@ from flowise_dev_agent.devkit.standin import ModelStandIn, Reply, StandInFailure
 from flowise_dev_agent.errors import ConfigurationError, ModelAuthError
 from flowise_dev_agent.models import ReasoningEngine, engine_for
 from flowise_dev_agent.models.messages import Message, ToolDef
-from flowise_dev_agent.models.providers import connect
+from flowise_dev_agent.models.providers import connect, server_of
 from flowise_dev_agent.settings import DatabaseSettings, FlowiseSettings, ReasoningSettings, Settings
 
 KEY = "platform-key-123456"
@@ -241,7 +241,7 @@ async def test_the_key_of_one_provider_is_never_sent_to_another() -> None:
     opened = [connect("deepseek", one, observe) for one in (settings, only_openai)]
     assert [one.key for one in opened] == [SecretStr(own["DEEPSEEK_API_KEY"]), None]
     found = connect("openai", behind, observe)
-    assert (found.engine, found.key, found.server) == (
+    assert (found.engine, found.key, server_of("openai", behind)) == (
         "deepseek",
         SecretStr(own["OPENAI_API_KEY"]),
         "https://api.deepseek.com/beta",
