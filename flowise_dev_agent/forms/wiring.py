@@ -222,8 +222,10 @@ def wire_plan(
     """Connect the plan's new nodes (`added`, by id) with the flow's (`there`), with the plan's own connections and
     cuts.
 
-    `pairs` is the result of `replacements`, `occupied` holds the connected inputs of the flow ("id.input").
+    `pairs` is the result of `replacements`, `occupied` holds the connected inputs of the flow ("id.input"): a cut frees
+    its own.
     """
+    occupied -= {f"{c.target}.{c.input}" for c in plan.disconnections}
     cut = [
         Disconnect(
             source_node_id=c.source, source_anchor=c.output or None, target_node_id=c.target, target_anchor=c.input

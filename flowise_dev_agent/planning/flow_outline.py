@@ -21,6 +21,7 @@ def flow_outline(plan: Plan, base: GraphIR, flow: GraphIR, titles: Mapping[str, 
     nodes = [node for node in flow.nodes if not node.is_note]
     if len(nodes) > _MOST_WHOLE:
         touched = {node.node_id for node in plan.nodes} | {value.node_id for value in plan.values}
+        touched |= {end for one in plan.disconnections for end in (one.source, one.target)}
         ends = [(edge.source, edge.target) for edge in flow.edges if {edge.source, edge.target} & touched]
         near = touched.union(*ends)
         nodes = [node for node in nodes if node.id in near]

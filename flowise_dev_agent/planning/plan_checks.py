@@ -15,7 +15,16 @@ from flowise_dev_agent.planning.equal_values import held
 from flowise_dev_agent.planning.plan_findings import lost_texts
 from flowise_dev_agent.planning.requests import PatchRequest, PlanRequest
 from flowise_dev_agent.sanitize import shortened
-from flowise_dev_agent.schemas.plan import AmendAnswer, FlowKind, Part, PartAccount, Plan, PlannedNode, PlannedValue
+from flowise_dev_agent.schemas.plan import (
+    AmendAnswer,
+    FlowKind,
+    NamedConnection,
+    Part,
+    PartAccount,
+    Plan,
+    PlannedNode,
+    PlannedValue,
+)
 
 _GO_ON: Final = (
     "`declined` asks a question, and the person wants no more questions. Plan with what is known: mark what you choose "
@@ -50,19 +59,11 @@ def checked_plan(plan: Plan, request: PlanRequest, accounts: Sequence[PartAccoun
         if request.previous
         else set[str]()
     )
-    lines = {(edge.source, edge.target) for edge in request.flow.graph.edges}
-    gone = {(one.source, one.target) for one in request.previous.disconnections} - lines if request.previous else set()
+    lines, no_lines = _lines_that_go(plan, request)
+    problems += no_lines
     plan = plan.model_copy(
-        update={
-            "removals": [id_ for id_ in plan.removals if id_ not in done],
-            "disconnections": [one for one in plan.disconnections if (one.source, one.target) not in gone],
-        }
+        update={"removals": [id_ for id_ in plan.removals if id_ not in done], "disconnections": lines}
     )
-    problems += [
-        f"`disconnections`: no line leads from '{one.source}' to '{one.target}'."
-        for one in plan.disconnections
-        if (one.source, one.target) not in lines
-    ]
     for node in plan.nodes:
         schema = request.nodes.get(node.node_name)
         if schema is None:
@@ -102,6 +103,30 @@ def checked_plan(plan: Plan, request: PlanRequest, accounts: Sequence[PartAccoun
     required = list(dict.fromkeys([*required_types(new, request.credential_types), *named]))
     update |= {"nodes": nodes, "credential_requirements": required}
     return plan.model_copy(update=update)
+
+
+def _lines_that_go(plan: Plan, request: PlanRequest) -> tuple[list[NamedConnection], list[str]]:
+    """Lines that the plan takes away, each with its input, and problems with those that the flow does not have.
+
+    Lines that an earlier plan of the session has taken away are left out.
+    """
+    lines: list[NamedConnection] = []
+    problems: list[str] = []
+    gone = {(one.source, one.target) for one in request.previous.disconnections} if request.previous else set()
+    for wanted in plan.disconnections:
+        ends = (wanted.source, wanted.target)
+        inputs = [edge.input_name for edge in request.flow.graph.edges if (edge.source, edge.target) == ends]
+        chosen = [one for one in inputs if not (wanted.input and one) or one.casefold() == wanted.input.casefold()]
+        lines += [wanted.model_copy(update={"input": one}) for one in dict.fromkeys(chosen)]
+        if inputs and not chosen:
+            into = ", ".join(f"`{one}`" for one in dict.fromkeys(inputs))
+            problems.append(
+                f"`disconnections`: no line leads from '{ends[0]}' into `{wanted.input}` of '{ends[1]}', "
+                f"only into {into}."
+            )
+        elif not inputs and ends not in gone:
+            problems.append(f"`disconnections`: no line leads from '{ends[0]}' to '{ends[1]}'.")
+    return lines, problems
 
 
 def _only_answers(plan: Plan, request: PlanRequest) -> bool:

@@ -194,3 +194,14 @@ def test_an_unconnected_pair_of_nodes_is_named(catalogue: NodeStore) -> None:
     found = planned_flow(planned("calculator_0", "chatOpenAI_0"), GraphIR.empty(), catalogue.schemas)
     assert isinstance(found, FlowPreview)
     assert set(found.unconnected) == {"calculator_0", "chatOpenAI_0"}
+
+
+def test_a_line_that_goes_frees_its_input_for_a_new_node(catalogue: NodeStore) -> None:
+    base = compile_ops(GraphIR.empty(), CHAIN, catalogue.schemas).graph
+    gone = NamedConnection(source="bufferMemory_0", target="conversationChain_0", input="memory")
+    plan = planned("bufferWindowMemory_0", operation="update", disconnections=[gone])
+    assert {(one.edge.source, one.state) for one in preview_of(plan, catalogue, base).edges} == {
+        ("chatOpenAI_0", "existing"),
+        ("bufferMemory_0", "removed"),
+        ("bufferWindowMemory_0", "new"),
+    }

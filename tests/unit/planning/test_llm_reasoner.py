@@ -766,12 +766,16 @@ async def test_problems_of_all_classes_go_back_at_once(catalogue: NodeStore) -> 
 
 
 async def test_a_line_that_the_plan_takes_away_must_be_there(catalogue: NodeStore) -> None:
-    def without(source: str) -> dict[str, Any]:
-        return changed(disconnections=[{"source": source, "target": "toolAgent_0"}])
+    def without(source: str, **more: str) -> dict[str, Any]:
+        return changed(disconnections=[{"source": source, "target": "toolAgent_0", **more}])
 
     request = plan_request(catalogue, intent=UPDATE, flow=chat_with_tools(catalogue), review=None)
     result = await reasoner(ScriptedEngine(without("calculator_0"))).plan(request)
-    assert [one.source for one in result.value.disconnections] == ["calculator_0"]
+    assert [(one.source, one.input) for one in result.value.disconnections] == [("calculator_0", "tools")]
+    named = await reasoner(ScriptedEngine(without("calculator_0", input="Tools"))).plan(request)
+    assert named.value.disconnections == result.value.disconnections
+    with pytest.raises(ModelOutputError, match="only into `tools`"):
+        await reasoner(ScriptedEngine(without("calculator_0", input="memory"))).plan(request)
     with pytest.raises(ModelOutputError, match="no line leads from 'chatOpenAI_0'"):
         await reasoner(ScriptedEngine(without("chatOpenAI_0"))).plan(request)
 
