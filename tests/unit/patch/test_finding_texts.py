@@ -153,3 +153,44 @@ def test_a_replaced_node_has_its_new_title_or_a_person_s_own(label: str, after: 
     ).graph
     (node,) = compile_ops(base, [ReplaceNode(node_id="chatOpenAI_0", node_name="chatAnthropic")], schemas).graph.nodes
     assert node.label == after
+
+
+def requested(body: str, **http: Any) -> list[PatchOp]:
+    """A step that reads a number and a text, and a request with them."""
+    rows = [{"key": "score", "type": "number", "description": "x"}, {"key": "note", "type": "string"}]
+    return [
+        *llm(llmModel="chatOpenAI", llmModelConfig=MODEL, llmStructuredOutput=rows),
+        add(
+            "httpAgentflow",
+            **{"method": "POST", "url": "https://example.com", "bodyType": "json", **http, "body": body},
+        ),
+        connect("llmAgentflow_0", "httpAgentflow_0"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        '{"note": "{{ question }}"}',
+        '{"a": "it\'s", "note": "Said: {{ llmAgentflow_0 }}."}',
+        "{'note': '{{ llmAgentflow_0.output.note }}'}",
+        '{"a": "\\"", "b": ["{{ $flow.state.b }}"]}',
+    ],
+)
+def test_a_text_inside_a_json_body_is_told_to_be_made_in_a_function(schemas: Schemas, body: str) -> None:
+    said = one(validated(schemas, *requested(body)), "HTTP_BODY_BREAKS")
+    assert "JSON.stringify" in said
+
+
+@pytest.mark.parametrize(
+    ("body", "http"),
+    [
+        ("{{ llmAgentflow_0 }}", {}),
+        ('{"score": {{ llmAgentflow_0.output.score }}, "a": "b"}', {}),
+        ('{"score": "{{ llmAgentflow_0.output.score }}", "at": "{{ current_date_time }}"}', {}),
+        ('{"id": "{{ $flow.sessionId }}", "a": "\\""}', {}),
+        ('say "{{ question }}"', {"bodyType": "raw"}),
+    ],
+)
+def test_a_json_body_that_no_text_can_break_is_not_told_of(schemas: Schemas, body: str, http: dict[str, Any]) -> None:
+    assert "HTTP_BODY_BREAKS" not in {finding.code for finding in validated(schemas, *requested(body, **http))}

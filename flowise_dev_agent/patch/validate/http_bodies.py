@@ -1,0 +1,60 @@
+"""Rule on the bodies of HTTP steps: Flowise fills in the variables of a JSON body first and parses the text then."""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from flowise_dev_agent.patch.model.findings import Finding, warning
+from flowise_dev_agent.patch.model.references import variable_head
+from flowise_dev_agent.patch.validate.context import AGENTFLOW, FlowContext, rule
+
+_HTTP: Final = "httpAgentflow"
+#: An escaped character, a variable or a quotation mark: what decides where strings of a JSON text begin and end.
+_TOKEN: Final = re.compile(r"""\\.|\{\{([^{}]*)\}\}|["']""", re.DOTALL)
+#: Variables whose text never has a quotation mark or a line break.
+_PLAIN: Final = frozenset(
+    {"current_date_time", "runtime_messages_length", "loop_count", "$flow.sessionId", "$flow.chatId"}
+)
+#: Rows that declare the fields of a structured answer, and their types that JSON can hold as they are.
+_FIELDS: Final = "llmStructuredOutput"
+_PLAIN_TYPES: Final = frozenset({"number", "boolean"})
+_LONGEST: Final = 80
+
+
+@rule("HTTP_BODY_BREAKS", kinds=(AGENTFLOW,))
+def json_bodies(flow: FlowContext) -> Iterator[Finding]:
+    """No variables inside the strings of a JSON body: a quotation mark or a line break in the value breaks it."""
+    plain = _PLAIN | {f"{node.id}.output.{field}" for node in flow.nodes for field in _plain_fields(node.inputs)}
+    for node in flow.nodes:
+        body = node.inputs.get("body")
+        if node.name != _HTTP or node.inputs.get("bodyType") != "json" or not isinstance(body, str):
+            continue
+        found = next((one for one in _in_strings(body) if one not in plain), None)
+        if found is not None and len(found) <= _LONGEST and variable_head(found):
+            yield warning(
+                "HTTP_BODY_BREAKS",
+                f"`body`: a quotation mark or a line break in {{{{ {found} }}}} makes the JSON unreadable, and the "
+                "request fails.",
+                where=node.id,
+                field="body",
+                hint="Make the whole body in a custom function, `return JSON.stringify({...});`, and set `body` to "
+                "{{ <id of the function> }} without quotation marks.",
+            )
+
+
+def _in_strings(body: str) -> Iterator[str]:
+    """Variables inside the strings of a JSON text."""
+    opened = ""
+    for token in _TOKEN.finditer(body):
+        mark = token.group()
+        if mark in ('"', "'"):
+            opened = "" if mark == opened else opened or mark
+        elif token.group(1) is not None and opened:
+            yield token.group(1).strip().replace("\\", "")
+
+
+def _plain_fields(inputs: Mapping[str, object]) -> Iterator[str]:
+    rows = inputs.get(_FIELDS)
+    for row in rows if isinstance(rows, list) else ():
+        if isinstance(row, dict) and row.get("type") in _PLAIN_TYPES:
+            yield str(row.get("key"))
