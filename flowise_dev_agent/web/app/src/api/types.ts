@@ -56,6 +56,7 @@ export type PatternView = Schemas["PatternView"];
 export type ConnectionsView = Schemas["ConnectionsView"];
 export type ConnectModel = Schemas["ConnectModel"];
 export type InstanceView = Schemas["InstanceView"];
+export type ModelView = Schemas["ModelView"];
 export type Memory = Schemas["Memory"];
 export type KnowledgeList = Schemas["KnowledgeList"];
 export type KnowledgeView = Schemas["KnowledgeView"];

@@ -27,3 +27,18 @@ it("shows eight examples with their picture and needs on a first run, and a shor
   rerender(form(false));
   expect(screen.getByRole("list", { name: "Examples" }).children).toHaveLength(4);
 });
+
+it("links the limits of the model that plans, beside its name", () => {
+  vi.stubGlobal("fetch", () => new Promise(() => {}));
+  const client = new QueryClient();
+  const reasoning = { engine: "openai", model: "small", error: null };
+  client.setQueryData(["health"], { reasoning, flowise: {}, model_stand_in: false });
+  client.setQueryData(["info"], { models: [{ model: "small", checked: null, lacks: ["It calls no tools."] }] });
+  render(
+    <QueryClientProvider client={client}>
+      <NewSession draft={EMPTY} keep={() => {}} first={false} arrived />
+    </QueryClientProvider>,
+  );
+  expect(screen.getByText(/Plans with small/)).toBeTruthy();
+  expect(screen.getByRole("link", { name: "Limits of the model" }).title).toBe("It calls no tools.");
+});

@@ -6,7 +6,7 @@ import { startSession } from "../api/sessions";
 import type { HealthView } from "../api/types";
 import { Sketch } from "../flow/FlowThumbnail";
 import { t } from "../i18n";
-import { worded } from "../i18n/texts";
+import { worded, wordedList } from "../i18n/texts";
 import { ErrorNote } from "../ui/ErrorNote";
 import { ExpectedCost } from "../ui/ExpectedCost";
 import { FileDrop } from "../ui/files";
@@ -274,8 +274,11 @@ function awayOf(health: HealthView | undefined, instance: string): string {
 }
 
 function HealthLine({ health, error }: { health: HealthView | undefined; error: unknown }) {
+  const models = useQuery(info()).data?.models;
   if (error) return <small className="problem">{t("Service health is unknown.")}</small>;
   if (!health) return null;
+  const model = models?.find((one) => one.model === health.reasoning.model);
+  const lacks = model ? wordedList(model, "lacks") : [];
   return (
     <small>
       {health.reasoning.engine === "deterministic" ? (
@@ -283,7 +286,17 @@ function HealthLine({ health, error }: { health: HealthView | undefined; error: 
           {t("Without a model a sentence chooses a starter")} · <Link href="/instances">{t("Connect a model")}</Link>
         </>
       ) : (
-        t("Plans with {{model}}", { model: health.reasoning.model ?? "" })
+        <>
+          {t("Plans with {{model}}", { model: health.reasoning.model ?? "" })}
+          {lacks.length > 0 && (
+            <>
+              {" · "}
+              <Link href="/instances" title={lacks.join(" ")}>
+                {t("Limits of the model")}
+              </Link>
+            </>
+          )}
+        </>
       )}
       {health.model_stand_in && `. ${t("Flowise uses a local stand-in model")}`}
     </small>

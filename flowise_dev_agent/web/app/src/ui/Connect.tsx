@@ -8,6 +8,7 @@ import { t } from "../i18n";
 import { ConfirmButton } from "./ConfirmButton";
 import { ErrorNote } from "./ErrorNote";
 import { FormDialog, useDialog } from "./FormDialog";
+import { ModelLimits } from "./ModelLimits";
 import { TextInput } from "./TextInput";
 
 type Kind = "flowise" | "model";
@@ -43,6 +44,7 @@ export function Connection({ kind }: { kind: Kind }) {
   return (
     <div className="stack tight">
       <p role="status">{stateOf(kind, data)}</p>
+      {kind === "model" && <ModelLimits />}
       {source === "environment" ? null : may ? (
         <div className="row">
           <button {...opens} className={stored || kind === "model" ? "button" : "button primary"}>
