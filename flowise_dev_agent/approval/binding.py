@@ -1,7 +1,7 @@
 """Bind ops to the approved plan: nothing outside the plan is written, and nothing in the plan is left out.
 
-The approval is a set of nodes, hosts, credential types, code and tools (`Capability`, made by code from the plan). A
-flow's text, a tool's text or a pattern can make a model write other ops; they come back as findings.
+The approval is a set of nodes, addresses, credential types, code and tools (`Capability`, made by code from the plan).
+A flow's text, a tool's text or a pattern can make a model write other ops; they come back as findings.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -9,10 +9,10 @@ from typing import Any, Final
 
 from pydantic import JsonValue
 
+from flowise_dev_agent.approval.addresses import named_addresses
 from flowise_dev_agent.approval.reach import (
     flows_in,
     holds_code,
-    hosts_in,
     is_code,
     is_setting,
     reached,
@@ -61,7 +61,10 @@ _SHOWN: Final = 80
 
 
 def capability_of(plan: Plan, said: Iterable[str], schemas: Schemas) -> Capability:
-    """Capability that the approval of `plan` grants. Hosts in `said` (the user's own messages) are allowed too."""
+    """Capability that the approval of `plan` grants.
+
+    Addresses that the person names in `said` are allowed too, those of hosts that they forbid are not.
+    """
     nodes: dict[str, NodeCapability] = {}
     for node in plan.nodes:
         named = [value.param for value in plan.values if value.node_id == node.node_id]
@@ -82,12 +85,11 @@ def capability_of(plan: Plan, said: Iterable[str], schemas: Schemas) -> Capabili
         for value in plan.values
         for name in [*tools_in({value.param: value.value}), *flows_in({value.param: value.value})]
     ]
+    granted, forbidden = named_addresses(said)
+    called = {one for given in plan.values for one in reached(given.param, given.value, planned.get(given.node_id))}
     return Capability(
         nodes=nodes,
-        hosts=sorted(
-            {host for text in said for host in hosts_in(text)}
-            | {host for one in plan.values for host in reached(one.param, one.value, planned.get(one.node_id))}
-        ),
+        hosts=sorted(granted | {one.origin for one in called if one.clear and one.host not in forbidden}),
         credentials=[
             *(CredentialBinding(node_id="*", type=type_) for type_ in plan.credential_requirements),
             # A new node may have an optional credential of its type, for its own address.
@@ -430,9 +432,11 @@ def _reaching_out(
             yield f"`{path}` sets a credential, which only BindCredential may"
         if value == defaults.get(path):
             continue
-        for host in reached(path, value, schema):
-            if host not in capability.hosts:
-                yield f"`{path}` reaches the host {host}"
+        for address in reached(path, value, schema):
+            if not address.clear:
+                yield f"`{path}` holds an address that can be read in more than one way ({_short(address.origin)})"
+            elif address.origin not in capability.hosts:
+                yield f"`{path}` reaches {_short(address.origin)}"
         if value != "" and is_code(schema, path) and node_id not in capability.code and not _is_named(path, named):
             yield f"`{path}` holds code"
         for tool in tools_in({path: value}):

@@ -1,4 +1,4 @@
-"""Reach of field values: hosts, files of the server, code, tools, other flows, credentials.
+"""Reach of field values: addresses, files of the server, code, tools, other flows, credentials.
 
 A field is judged by its definition and by its value: an address is one wherever it is written, except in texts for
 models and people. Everything is matched in linear time; nothing of a flow is run.
@@ -6,24 +6,18 @@ models and people. Everything is matched in linear time; nothing of a flow is ru
 
 import json
 import re
-import unicodedata
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Any, Final
 
 from pydantic import JsonValue
 
+from flowise_dev_agent.approval.addresses import Address, addresses_in, bare_address
 from flowise_dev_agent.patch import NodeSchema
 from flowise_dev_agent.patch.model.flow_data import InputEntry
 from flowise_dev_agent.patch.model.nested import CREDENTIAL_KEY
 from flowise_dev_agent.patch.model.placeholders import stands_in
 
-#: Scheme and host of an address.
-_HOST: Final = re.compile(
-    r"\b[a-z][a-z0-9+.-]{0,19}:/{2,}(?:[^\s/@\"'<>]{1,200}@)?(\[[0-9a-f:.%]{2,60}\]|[^\s/:?#\"'<>\\]{1,253})",
-    re.IGNORECASE,
-)
-_FILE: Final = re.compile(r"\bfile:/", re.IGNORECASE)
 #: Fields whose whole value is an address, also without a scheme.
 _ADDRESS_FIELD: Final = re.compile(
     r"(?:urls?|uri|host|hostname|endpoint|basepath|baseurl|base_url|apibase|server|proxy|webhook|(?<!mail)address)$",
@@ -50,20 +44,14 @@ _SETTING: Final = re.compile(
 _DEEPEST = 8
 
 
-def hosts_in(text: str) -> list[str]:
-    """Hosts of the addresses in a text."""
-    read = _plain(text)
-    return [host.casefold().rstrip(".,;!)") for host in _HOST.findall(read)] + (["file:"] if _FILE.search(read) else [])
-
-
-def reached(path: str, value: JsonValue, schema: NodeSchema | None) -> list[str]:
-    """Hosts that Flowise could call because of this value, and `file:` for a local file."""
+def reached(path: str, value: JsonValue, schema: NodeSchema | None) -> list[Address]:
+    """Addresses that Flowise could call because of this value, and `file:` for a local file."""
     definition = definition_of(schema, path)
     found = [
-        host
+        address
         for name, text, inside_json in _fields(path, value)
         if inside_json or not _is_prose(name, path, definition, schema)
-        for host in (hosts_in(text) or (_bare(text) if _is_address(name, definition) else []))
+        for address in (addresses_in(text) or (_bare(text) if _is_address(name, definition) else []))
     ]
     return sorted(set(found))
 
@@ -114,26 +102,9 @@ def definition_of(schema: NodeSchema | None, path: str) -> InputEntry | None:
     return next((entry for entry in schema.input_definitions if entry["name"] == root), None) if schema else None
 
 
-def _plain(text: str) -> str:
-    """Normalise a URL as browsers do (line breaks, backslashes, Unicode)."""
-    folded = unicodedata.normalize("NFKC", text)
-    return folded.translate({ord("\t"): None, ord("\n"): " ", ord("\r"): " ", ord("\\"): "/", 0x200B: None, 0xAD: None})
-
-
-def _bare(text: str) -> list[str]:
-    """Host of an address without a scheme; an expression resolved at run time is returned as it is.
-
-    A relative path and a placeholder reach nothing.
-    """
-    if stands_in(text) or text.lstrip().startswith("."):
-        return []
-    value = _plain(text).strip().lstrip("/")
-    if not value:
-        return []
-    if value.startswith("["):
-        return [value.partition("]")[0].casefold() + "]"]
-    host = re.split(r"[/:?#]", value.rpartition("@")[2] if "@" in value else value, maxsplit=1)[0]
-    return [host.strip().casefold() or value[:60]]
+def _bare(text: str) -> list[Address]:
+    """Address without a scheme. A placeholder reaches nothing."""
+    return [] if stands_in(text) else bare_address(text)
 
 
 def _is_address(name: str, definition: InputEntry | None) -> bool:
@@ -143,7 +114,7 @@ def _is_address(name: str, definition: InputEntry | None) -> bool:
     shown = (
         (definition.get("default"), definition.get("placeholder")) if definition and definition["name"] == last else ()
     )
-    return any(isinstance(text, str) and _HOST.match(text.strip()) for text in shown)
+    return any(isinstance(text, str) and addresses_in(text.strip()) for text in shown)
 
 
 def _is_prose(name: str, path: str, definition: InputEntry | None, schema: NodeSchema | None) -> bool:

@@ -186,7 +186,9 @@ class Capability(Contract):
     """Everything that an approved plan may touch; made by code and shown with the plan."""
 
     nodes: dict[str, NodeCapability] = Field(default_factory=dict, description="By node id.")
-    hosts: list[str] = Field(default_factory=list)
+    hosts: list[str] = Field(
+        default_factory=list, description="Scheme, host and port of what Flowise may call, such as `https://a.example`."
+    )
     credentials: list[CredentialBinding] = Field(default_factory=list)
     code: list[str] = Field(default_factory=list, description="Ids of nodes that run code.")
     tools: list[ToolBinding] = Field(default_factory=list)

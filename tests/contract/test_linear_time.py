@@ -5,7 +5,8 @@ from collections.abc import Callable
 
 import pytest
 
-from flowise_dev_agent.approval.reach import hosts_in, reached, sets_credential
+from flowise_dev_agent.approval.addresses import addresses_in, bare_address, named_addresses
+from flowise_dev_agent.approval.reach import reached, sets_credential
 from flowise_dev_agent.flowise.responses import flowise_message, storable
 from flowise_dev_agent.knowledge.pattern_library import terms_of
 from flowise_dev_agent.patch.model.references import has_variable, referenced, sole_reference, variables
@@ -20,7 +21,9 @@ FUNCTIONS: dict[str, Callable[[str], object]] = {
     "flowise_message": lambda text: flowise_message(f"<html>{text}".encode(errors="replace")),
     "guarded": guarded,
     "has_variable": has_variable,
-    "hosts_in": hosts_in,
+    "addresses_in": addresses_in,
+    "bare_address": bare_address,
+    "named_addresses": lambda text: named_addresses([text]),
     "reached": lambda text: reached("baseOptions", text, None),
     "sets_credential": lambda text: sets_credential("baseOptions", text),
     "terms_of": terms_of,
@@ -38,7 +41,24 @@ FUNCTIONS: dict[str, Callable[[str], object]] = {
 }
 UNITS = [
     *(" ", "\n", "a", "a ", "{", "{{", "}}", "{{a", "{{ ", "{{ }", ".", ".*", ".+", ".*a", "<title>", "<", "[[", '{"'),
-    *("://", "://a:", "sk-", "eyJ", "-eyJ", "eyJaaaaaaaaaaa.", "Bearer ", "Basic ", "-----BEGIN ", "password=", "Aa1"),
+    *(
+        "://",
+        "://a:",
+        "a:\\\\",
+        "'http:",
+        "http://a@",
+        ", ",
+        "not call ",
+        "sk-",
+        "eyJ",
+        "-eyJ",
+        "eyJaaaaaaaaaaa.",
+        "Bearer ",
+        "Basic ",
+        "-----BEGIN ",
+        "password=",
+        "Aa1",
+    ),
     *("api_key ", "a-b_", "token:", " 12345678:AA", "(a+)+", "\ud800", "\x00", "ä", "hooks.slack.com/services/"),
 ]
 SMALL, LARGE = 8_192, 32_768

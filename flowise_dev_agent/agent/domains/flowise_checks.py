@@ -14,8 +14,8 @@ from pydantic import Field, JsonValue
 from flowise_dev_agent.agent.domain import ToolScope
 from flowise_dev_agent.agent.tool_definition import AnyObject
 from flowise_dev_agent.agent.tools import ToolResult, shorten
+from flowise_dev_agent.approval.addresses import addresses_in
 from flowise_dev_agent.approval.ops import compiled, completed, decided, findings_of
-from flowise_dev_agent.approval.reach import hosts_in
 from flowise_dev_agent.errors import FlowiseError, InvalidInputError, PatchError
 from flowise_dev_agent.knowledge.flow_check import check_flow
 from flowise_dev_agent.patch import BindCredential, Finding, PatchOp, errors, ops_from_list
@@ -67,9 +67,10 @@ class FlowiseChecks:
         capability = plan.capability if plan else None
         if capability is None or node_id not in capability.code:
             raise InvalidInputError(f"The approved plan has no code in {shorten(node_id, 60)!r}; it is not run.")
-        if beyond := sorted(set(hosts_in(code)) - set(capability.hosts)):
+        called = {one.origin for one in addresses_in(code) if not (one.clear and one.origin in capability.hosts)}
+        if beyond := sorted(called):
             raise InvalidInputError(
-                f"The code reaches hosts that the approved plan does not name: {', '.join(beyond)}."
+                f"The code reaches addresses that the approved plan does not name: {', '.join(beyond)}."
             )
         if _SERVER_VARIABLES.search(code):
             raise InvalidInputError("Code that reads the server's variables ($vars) is not run here.")

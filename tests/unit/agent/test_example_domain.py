@@ -53,7 +53,7 @@ async def test_the_tool_of_an_installed_domain_is_in_the_plan_and_in_the_written
     question = await bench.start("An assistant that tells the status of tickets")
     contract = question["data"]["contract"]
     assert contract["domain_targets"] == ["flowise", "tickets"]
-    assert "tickets.acme.example" in question["data"]["capability"]["hosts"]
+    assert "https://tickets.acme.example" in question["data"]["capability"]["hosts"]
     assert "## Personal data\n- `ticket.reporter`" in question["data"]["plan"]
     assert contract["tests"][-1]["expect"]["tools"] == ["tickets__status"]
     await bench.answer(action="approve")

@@ -34,7 +34,7 @@ AGREED = Capability(
         "b_0": change("b", "temperature", "settings"),
         "c_0": NodeCapability(node_name="", action="remove"),
     },
-    hosts=["api.example.org"],
+    hosts=["https://api.example.org"],
     credentials=[CredentialBinding(node_id="*", type="openAIApi")],
 )
 
@@ -49,7 +49,7 @@ AGREED = Capability(
         (Capability(nodes={"b_0": NodeCapability(node_name="b", action="remove")}), "nodes"),
         (Capability(nodes={"a_0": change("z", "settings")}), "nodes"),
         (Capability(nodes={"d_0": change("d")}), "nodes"),
-        (Capability(hosts=["evil.example"]), "hosts"),
+        (Capability(hosts=["https://api.example.org:8443"]), "hosts"),
         (Capability(credentials=[CredentialBinding(node_id="*", type="awsApi")]), "credentials"),
         (Capability(code=["a_0"]), "code"),
         (Capability(tools=[ToolBinding(node_id="a_0", name="requestsGet")]), "tools"),
@@ -119,7 +119,7 @@ async def test_a_host_that_the_person_named_earlier_stays_theirs_to_give() -> No
     bench, _ = await updating(list(COLDER))
     await bench.answer(action="request_changes", feedback="It may call https://api.shop.example for prices.")
     question = await bench.answer(action="request_changes", feedback="And colder.")
-    assert "api.shop.example" in question["data"]["capability"]["hosts"]
+    assert "https://api.shop.example" in question["data"]["capability"]["hosts"]
 
 
 async def test_an_amendment_beyond_the_approval_goes_to_the_person_with_what_is_added() -> None:
@@ -140,7 +140,7 @@ async def test_an_amendment_beyond_the_approval_goes_to_the_person_with_what_is_
     assert "The memory is too long" in question["message"]
     added = question["data"]["added"]
     assert set(added["nodes"]) == {"bufferWindowMemory_0", "bufferMemory_0", "chatOpenAI_0"}
-    assert added["hosts"] == ["models.example.org"]
+    assert added["hosts"] == ["https://models.example.org"]
     assert question["data"]["contract"]["removals"] == ["bufferMemory_0"]
     assert drafts(bench) == []
     await bench.answer(action="approve")

@@ -176,7 +176,7 @@ def test_p85_every_field_of_a_node_that_this_session_added_may_be_repaired(catal
 @pytest.mark.parametrize(
     "more",
     [
-        Capability(hosts=["evil.example"]),
+        Capability(hosts=["https://evil.example"]),
         Capability(code=["customFunction_0"]),
         Capability(tools=[ToolBinding(node_id="toolAgent_0", name="requestsGet")]),
         Capability(credentials=[CredentialBinding(node_id="*", type="awsApi")]),

@@ -46,7 +46,7 @@ def test_p84_a_change_of_a_text_shows_the_old_and_the_new_one(catalogue: NodeSto
         "## Removed or replaced\n- **Calculator**",
         "- Stays as it is: Buffer Memory.",
         "“a pony”: There is none.",
-        "Flowise may call api.example.org.",
+        "Flowise may call https://api.example.org.",
         "Requests Get gets the tool Requests Get.",
         "  - **Requests Get** (new): x",
     ):
@@ -206,7 +206,7 @@ def test_that_tests_send_data_to_an_address_is_said_only_where_there_is_one(cata
         ("{{$vars.workdaymcpurl}}", "variable"),
         ("[placeholder: paste the address]", "fill in"),
         ("file:", "files"),
-        ("files.example.com,", "files.example.com."),
+        ("https://files.example.com", "https://files.example.com."),
         (".", ""),
     ],
 )

@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
+from flowise_dev_agent.approval.addresses import Address, addresses_in, named_addresses
 from flowise_dev_agent.approval.binding import capability_of, outside_plan
-from flowise_dev_agent.approval.reach import hosts_in, is_setting, reached
+from flowise_dev_agent.approval.reach import is_setting, reached
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import (
     AddNode,
@@ -161,8 +162,8 @@ def test_what_only_looks_like_a_host_is_not_shown_as_one(catalogue: NodeStore) -
 
 
 def test_p85_a_host_in_other_letters_is_shown_as_the_one_that_is_called() -> None:
-    assert hosts_in("https://\uff45vil.example/v1") == [EVIL]
-    assert hosts_in("https:\\\\evil.example\\v1") == [EVIL]
+    for text in ("https://\uff45vil.example/v1", "https:\\\\evil.example\\v1"):
+        assert [one.origin for one in addresses_in(text)] == [f"https://{EVIL}"]
 
 
 def test_an_address_of_the_plan_is_covered_without_a_dot_too(catalogue: NodeStore) -> None:
@@ -177,17 +178,19 @@ def test_an_address_of_the_plan_is_covered_without_a_dot_too(catalogue: NodeStor
 def test_p86_odd_texts_are_read_in_no_time(text: str, catalogue: NodeStore) -> None:
     schema = catalogue.schemas["chatOpenAI"]
     began = time.process_time()
-    hosts_in(text)
+    addresses_in(text)
+    named_addresses([text])
     reached("basepath", text, schema)
     reached("baseOptions", text, schema)
     assert time.process_time() - began < 1
 
 
 def test_words_paths_and_placeholders_are_no_hosts(catalogue: NodeStore) -> None:
-    assert hosts_in("look at https://files.example.com, then read overrideConfig.sessionId") == ["files.example.com"]
+    said = "look at https://files.example.com, then read overrideConfig.sessionId"
+    assert addresses_in(said) == [Address("https://files.example.com")]
     schema = catalogue.schemas["faiss"]
     assert [reached("basePath", one, schema) for one in ("./index", "[PLACEHOLDER: the address]")] == [[], []]
-    assert reached("basePath", "internal.example/x", schema) == ["internal.example"]
+    assert reached("basePath", "internal.example/x", schema) == [Address("internal.example")]
 
 
 def test_only_a_type_that_needs_code_runs_code(catalogue: NodeStore) -> None:

@@ -200,7 +200,7 @@ async def test_a_described_api_becomes_a_tool_of_the_written_flow(design: dict[s
     )
     assert question["type"] == "plan_approval", question
     assert question["reason"] == "plan_ready", question["message"]
-    assert "tickets.example.com" in question["data"]["capability"]["hosts"]
+    assert "https://tickets.example.com" in question["data"]["capability"]["hosts"]
     await bench.answer(action="approve")
 
     (flow,) = bench.flowise.flows.values()

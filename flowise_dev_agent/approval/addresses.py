@@ -1,0 +1,180 @@
+"""One reading of addresses: scheme, host and port that Flowise (Node) calls for a text, by the WHATWG rules.
+
+A text that is an address is read as a whole, as `new URL` does. Addresses inside other texts (code, JSON, words of
+people) are read up to their end. What other readers, or the end of the text, could make another address of is not
+clear; nothing allows it. Everything is read in linear time.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator
+from typing import Final, NamedTuple
+
+from ada_url import URL
+
+from flowise_dev_agent.sanitize import clean_text
+
+#: Entry of an address on the server's disk.
+FILES: Final = "file:"
+_SPECIAL: Final = frozenset({"http", "https", "ws", "wss", "ftp"})
+_DROPPED: Final = {ord(char): None for char in "\t\r\n"}
+_CONTROLS: Final = "".join(map(chr, range(0x21)))
+_SCHEME: Final = re.compile(r"([a-z][a-z0-9+.-]*):([/\\]*)", re.IGNORECASE)
+_INSIDE: Final = re.compile(
+    r"\b([a-z][a-z0-9+.-]{0,19}):([/\\]+)|(?<=[\"'`])(https?|wss?|ftp):(?=[^\s/\\\"'`])", re.IGNORECASE
+)
+_AUTHORITY: Final = re.compile(r"[^/?#]*")
+#: Authority of an address inside a text: ends at blanks, quotes and punctuation as well.
+_SHORT_AUTHORITY: Final = re.compile(r"[^\s/?#\\\"'`<>,;()|]*")
+#: The rest that a reader who knows no quotes would take to it.
+_LONGER: Final = re.compile(r"[^\s/?#\\]{0,300}")
+_ODD: Final = re.compile(r"[\x00-\x20\x7f\\\"'`<>^|]")
+#: Expressions that Flowise or code resolves at run time.
+_EXPRESSION: Final = re.compile(r"\{\{([^{}]{0,200})\}\}")
+_AT_RUN_TIME: Final = re.compile(r"[{}$]")
+_LONGEST = 300
+_SHOWN: Final = 60
+
+
+class Address(NamedTuple):
+    """Scheme, host and port that are called (`https://a.example:8443`), or an expression that is resolved at run time.
+
+    `clear`: no reader makes another address of the text.
+    """
+
+    origin: str
+    clear: bool = True
+
+    @property
+    def host(self) -> str:
+        """Host name without port."""
+        return re.sub(r":\d*$", "", self.origin.rpartition("://")[2])
+
+
+def addresses_in(text: str) -> list[Address]:
+    """Addresses that a text is or holds."""
+    value = _condensed(text)
+    return list(_of_value(value))
+
+
+def bare_address(text: str) -> list[Address]:
+    """Address without a scheme (`cache:6379`); an expression is returned as it is. A relative path is none."""
+    value = _condensed(text)
+    plain = value.translate(_DROPPED).strip(_CONTROLS)
+    if not plain or re.match(r"\.{1,2}(?:[/\\]|$)", plain):
+        return []
+    authority = _match(_AUTHORITY, plain.lstrip("/\\"))
+    if not authority:
+        return []
+    read = _read("http", authority)
+    end = len(plain) - len(plain.lstrip("/\\")) + len(authority)
+    return [Address(read.origin.removeprefix("http://"), read.clear and value.strip(_CONTROLS)[:end] == plain[:end])]
+
+
+def _of_value(value: str) -> Iterator[Address]:
+    plain = value.translate(_DROPPED).strip(_CONTROLS)
+    begin = _SCHEME.match(plain)
+    scheme = begin[1].casefold() if begin else ""
+    if begin is None or not (scheme in {*_SPECIAL, "file"} or len(begin[2]) > 1):
+        yield from _inside(value)
+        return
+    if scheme == "file":
+        yield Address(FILES)
+        return
+    authority = _match(_AUTHORITY, plain, begin.end())
+    end = begin.end() + len(authority)
+    read = _read(scheme, authority)
+    yield Address(read.origin, read.clear and begin[2] == "//" and value.strip(_CONTROLS)[:end] == plain[:end])
+    yield from _inside(plain[end:])
+
+
+def _inside(text: str) -> Iterator[Address]:
+    for found in _INSIDE.finditer(text):
+        if address := _found_inside(text, found):
+            yield address
+
+
+def _found_inside(text: str, found: re.Match[str]) -> Address | None:
+    scheme, slashes = (found[1] or found[3]).casefold(), found[2] or ""
+    if scheme == "file":
+        return Address(FILES)
+    authority = _match(_SHORT_AUTHORITY, text, found.end())
+    if not authority or not (scheme in _SPECIAL or len(slashes) > 1):
+        return None
+    end = found.end() + len(authority)
+    goes_on = text[end : end + 1] == "\\" or "@" in _match(_LONGER, text, end)
+    authority = authority.rstrip(".:!" if "[" in authority else ".:!]")
+    read = _read(scheme, authority)
+    return Address(read.origin, read.clear and slashes == "//" and not goes_on)
+
+
+def _read(scheme: str, authority: str) -> Address:
+    """Address of a scheme and what stands between its slashes and its path."""
+    shown = Address(clean_text(f"{scheme}://{authority[:_SHOWN]}"), clear=False)
+    if len(authority) > _LONGEST:
+        return shown
+    plain = authority.count("@") <= 1 and not _ODD.search(authority) and not any(map(_is_blank, authority))
+    if _AT_RUN_TIME.search(authority):
+        balanced = authority.count("{") == authority.count("}")
+        return Address(f"{scheme}://{authority}", plain and balanced)
+    try:
+        host = URL(f"{scheme}://{authority}").host
+    except ValueError:
+        return shown
+    return Address(f"{scheme}://{host.casefold()}", plain) if host else shown
+
+
+def _is_blank(char: str) -> bool:
+    """True for blanks and control characters beyond ASCII, such as U+2028 and U+200B."""
+    return unicodedata.category(char)[0] in "ZC"
+
+
+def _match(pattern: re.Pattern[str], text: str, start: int = 0) -> str:
+    found = pattern.match(text, start)
+    return found[0] if found else ""
+
+
+def _condensed(text: str) -> str:
+    """Text without the blanks around expressions."""
+    return _EXPRESSION.sub(lambda one: "{{" + one[1].strip() + "}}", text)
+
+
+# --- words of people --------------------------------------------------------------------------------------------------
+
+#: Ends of what a negation is about: a sentence, a clause, an exception. Lists of addresses go on.
+_CLAUSE_END: Final = re.compile(
+    r"[.!?](?=\s|$)|[;\n]|,\s(?!\s*(?:or|nor|and|oder|und|noch|ou|ni|et|o|y|e)\b|\s*[\w.-]{1,60}(?:\.\w|://))"
+    r"|\b(?:but|except|only|instead|sondern|außer|nur|mais|sauf|sino|salvo)\b",
+    re.IGNORECASE,
+)
+_NEVER: Final = re.compile(
+    r"\b(?:never|not|cannot|nor|nicht|nie|niemals|keinesfalls|jamais|pas|nunca|jamás|no)\b|n['\u2019]t\b", re.IGNORECASE
+)
+_CALLS: Final = re.compile(
+    r"\b(?:call|contact|us(?:e|ing)\b|reach|send|connect|access|request|quer|post|fetch|talk|visit|touch|\w{0,3}ruf|"
+    r"nutz|verwend|benutz|schick|kontakt|verbind|zugreif|appel|utilis|envoy|envi|acced|accéd|llam|usar|uses|use\b|"
+    r"conect|consult)",
+    re.IGNORECASE,
+)
+_NAME: Final = re.compile(r"[\w-]{1,63}(?:\.[\w-]{1,63}){1,10}")
+
+
+def named_addresses(texts: Iterable[str]) -> tuple[set[str], set[str]]:
+    """Origins that people name in their words, and hosts that they forbid. What is said later counts."""
+    granted: set[str] = set()
+    forbidden: set[str] = set()
+    for text in texts:
+        wanted: set[Address] = set()
+        refused: set[str] = set()
+        for clause in _CLAUSE_END.split(text):
+            named = {one for one in _inside(_condensed(clause)) if one.clear}
+            if _NEVER.match(clause.lstrip()) or (_NEVER.search(clause) and _CALLS.search(clause)):
+                refused |= {one.host for one in named} | {_read("https", name).host for name in _NAME.findall(clause)}
+            else:
+                wanted |= named
+        # A host named in both ways is meant by path.
+        refused -= {one.host for one in wanted}
+        forbidden = forbidden - {one.host for one in wanted} | refused
+        granted = {origin for origin in granted if Address(origin).host not in refused}
+        granted |= {one.origin for one in wanted}
+    return granted, forbidden
