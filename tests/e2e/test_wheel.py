@@ -1,9 +1,16 @@
-"""The wheel, installed into an environment with nothing else, as an operator has it: no checkout, no devkit."""
+"""The wheel, installed into an environment with nothing else, as an operator has it: no checkout, no devkit.
+
+It is made the way `python -m build` makes it: an sdist of a fresh checkout, and the wheel of the sdist.
+"""
 
 import os
+import re
+import shutil
 import subprocess
 import sys
+import tarfile
 import uuid
+import zipfile
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
@@ -33,15 +40,37 @@ def run(*command: str | Path, cwd: Path) -> str:
 
 
 @pytest.fixture(scope="module")
-def environment(built_page: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of an environment with the wheel and what it needs, in the versions of the lock."""
+def sdist(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Of the files that a clone would have: nothing is built or installed there."""
+    folder = tmp_path_factory.mktemp("sdist")
+    checkout = folder / "checkout"
+    for name in run("git", "ls-files", "--cached", "--others", "--exclude-standard", cwd=ROOT).splitlines():
+        if (ROOT / name).is_file():
+            (checkout / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(ROOT / name, checkout / name)
+    run(sys.executable, "-m", "hatchling", "build", "-t", "sdist", "-d", folder, cwd=checkout)
+    (made,) = folder.glob("*.tar.gz")
+    return made
+
+
+@pytest.fixture(scope="module")
+def wheel(sdist: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Of the sdist, in an environment with the build requirements that it names, and without the machine's own Node."""
     folder = tmp_path_factory.mktemp("wheel")
-    run(sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", folder, cwd=ROOT)
-    (wheel,) = folder.glob("*.whl")
-    # The lock has hashes, which the wheel of this minute cannot have.
-    versions = [line.removesuffix("\\").rstrip() for line in (ROOT / "requirements.lock").read_text().splitlines()]
+    run(sys.executable, "-m", "venv", folder / "builder", cwd=folder)
+    run("env", "PATH=/nowhere", folder / "builder/bin/pip", "wheel", "--no-deps", "-w", folder, sdist, cwd=folder)
+    (made,) = folder.glob("*.whl")
+    return made
+
+
+@pytest.fixture(scope="module")
+def environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of an environment with the wheel and what it needs, in the versions of the lock."""
+    folder = tmp_path_factory.mktemp("installed")
+    # The lock has hashes, which the wheel of this minute cannot have, and extras, which constraints cannot have.
+    pins = re.findall(r"^([\w.-]+)(?:\[.*?\])?(==[^\\\n]+)", (ROOT / "requirements.lock").read_text(), re.MULTILINE)
     constraints = folder / "constraints.txt"
-    constraints.write_text("\n".join(line for line in versions if line and line[0].isalnum()))
+    constraints.write_text("\n".join(name + version for name, version in pins))
     run(sys.executable, "-m", "venv", folder / "env", cwd=folder)
     run(folder / "env/bin/python", "-m", "pip", "install", "-q", "-c", constraints, wheel, cwd=folder)
     return folder / "env"
@@ -80,6 +109,22 @@ async def url(environment: Path, empty_database: str, flowise: FlowiseAccess, tm
         yield address
     finally:
         await service.stop()
+
+
+@pytest.mark.timeout(900)
+def test_what_is_built_contains_the_page_and_nothing_that_only_a_checkout_needs(sdist: Path, wheel: Path) -> None:
+    with tarfile.open(sdist) as archive:
+        packed = {name.partition("/")[2] for name in archive.getnames()}
+    with zipfile.ZipFile(wheel) as archive:
+        installed = set(archive.namelist())
+
+    for names in (packed, installed):
+        assert "flowise_dev_agent/web/static/index.html" in names
+        assert any(name.startswith("flowise_dev_agent/web/static/assets/") for name in names)
+        assert not [name for name in names if name.endswith("package-lock.json") or "/web/app/" in name]
+        assert not [name for name in names if name.startswith(("tests/", "scripts/bench/", ".env"))]
+    assert {name.partition("/")[0] for name in installed if ".dist-info/" not in name} == {"flowise_dev_agent"}
+    assert wheel.stat().st_size < 3_000_000
 
 
 @pytest.mark.timeout(900)

@@ -49,11 +49,19 @@ class FlowiseInstallation:
 
     A folder of this name is complete: npm works in a temporary folder beside it, which is renamed at the end. A file
     lock keeps two processes from installing at once; the second one finds a complete folder.
+
+    Raises ConfigurationError in an installed package: only a checkout has the lock file.
     """
 
     def __init__(self, cache_dir: Path | None = None) -> None:
         self.cache_dir = cache_dir or default_cache_dir()
-        digest = hashlib.sha256((_HERE / "package-lock.json").read_bytes()).hexdigest()
+        lock = _HERE / "package-lock.json"
+        if not lock.is_file():
+            raise ConfigurationError(
+                "A local Flowise can be installed from a checkout only.",
+                hint=f"Run `make demo` in one. {OWN_SERVER_HINT}",
+            )
+        digest = hashlib.sha256(lock.read_bytes()).hexdigest()
         self.folder = self.cache_dir / f"flowise-{FLOWISE_VERSION}-{digest[:16]}"
 
     @property

@@ -37,6 +37,15 @@ def test_lock_pins_the_version_and_names_no_registry() -> None:
     assert lock["packages"][""]["dependencies"] == package["dependencies"]
 
 
+def test_an_installed_package_without_the_lock_says_where_a_flowise_can_be_installed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(install, "_HERE", tmp_path)
+    with pytest.raises(ConfigurationError) as refused:
+        FlowiseInstallation(tmp_path / "cache")
+    assert OWN_SERVER in (refused.value.hint or "")
+
+
 def test_install_runs_npm_ci_once_and_says_beforehand_what_comes(npm: Path, tmp_path: Path) -> None:
     cache = tmp_path / "cache"
     lines: list[str] = []
