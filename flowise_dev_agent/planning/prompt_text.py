@@ -43,8 +43,8 @@ _BEGINNING: Final = 400
 #: Fields of a plan that the op writer needs.
 _FOR_OPS: Final = frozenset(
     {
-        *("goal", "operation", "flow_kind", "flow_name", "nodes", "removals", "kept", "values", "steps"),
-        *("credential_requirements", "placeholders", "success_criteria"),
+        *("goal", "operation", "flow_kind", "flow_name", "nodes", "removals", "disconnections", "kept"),
+        *("values", "steps", "credential_requirements", "placeholders"),
     }
 )
 #: Fields of the previous plan that the planner may keep.

@@ -44,7 +44,7 @@ def _files() -> Iterator[Path]:
     for folder in (ROOT / "docs", ROOT / "templates", PACKAGE):
         for path in sorted(folder.rglob("*")):
             parts = path.relative_to(folder).parts
-            if path.suffix in SUFFIXES and not {"node_modules", "static", "skills", "snapshots"}.intersection(parts):
+            if path.suffix in SUFFIXES and not {"node_modules", "static", "snapshots"}.intersection(parts):
                 yield path
 
 

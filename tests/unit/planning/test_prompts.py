@@ -17,7 +17,16 @@ from flowise_dev_agent.planning.prompt_text import previous_plan
 from flowise_dev_agent.planning.prompts import judge_prompt, patch_prompt, plan_prompt, step_prompt
 from flowise_dev_agent.planning.requests import JudgeRequest, PatchRequest, PlanRequest
 from flowise_dev_agent.planning.skills import PACKAGED
-from flowise_dev_agent.schemas.plan import Criterion, Expectation, Part, Plan, PlannedNode, PlannedValue, TestCase
+from flowise_dev_agent.schemas.plan import (
+    Criterion,
+    Expectation,
+    NamedConnection,
+    Part,
+    Plan,
+    PlannedNode,
+    PlannedValue,
+    TestCase,
+)
 from flowise_dev_agent.schemas.verdict import Trace, TraceStep, Trial
 from tests.support.requests import UPDATE, flow_of, plan_request
 
@@ -205,6 +214,13 @@ def test_a_planner_who_revises_a_plan_sees_its_tests_criteria_and_parts(catalogu
     assert shown["criteria"] == [{"id": "c1", "text": "It remembers.", "part": "p1", "tests": ["t1"]}]
     assert shown["parts"] == [{"id": "p1", "state": "covered", "nodes": ["chatOpenAI_0"]}]
     assert {"credential_requirements", "kept", "placeholders", "steps", "values", "nodes"} <= shown.keys()
+
+
+def test_the_op_writer_sees_which_lines_go(catalogue: NodeStore) -> None:
+    line = NamedConnection(source="a_0", target="b_0", input="model")
+    request = PatchRequest(requirement="x", plan=contract(disconnections=[line]), nodes=catalogue)
+    shown = json.loads(tag("approved_plan", patch_prompt(request).user))
+    assert shown["disconnections"] == [{"source": "a_0", "target": "b_0", "input": "model"}]
 
 
 def test_the_op_writer_sees_which_credentials_the_plan_needs(catalogue: NodeStore) -> None:
