@@ -69,19 +69,13 @@ class LlmReasoner(Reasoner):
     async def classify(self, request: ClassifyRequest) -> Reasoned[Intent]:
         async def read(text: str) -> Intent:
             intent = parse_model(text, Intent)
-            quotes = intent.parts or wording.split(request.requirement)
-            parts, missing = wording.all_parts(request.requirement, quotes)
-            intent = intent.model_copy(
+            return intent.model_copy(
                 update={
                     "operation": request.forced or intent.operation,
                     "questions": intent.questions if intent.ambiguity >= 5 else [],
-                    "parts": parts,
+                    "parts": wording.all_parts(request.requirement, intent.parts),
                 }
             )
-            if missing:
-                lacking = [f"`parts` has no quote for {shortened(piece, 200)!r}." for piece in missing[:12]]
-                raise IncompleteOutputError(lacking, intent)
-            return intent
 
         return await self._ask("classify", lambda room: classify_prompt(request, self._skills, room), read, request)
 

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Final
 
 from flowise_dev_agent.patch.model.agentflow import (
@@ -13,6 +14,8 @@ from flowise_dev_agent.patch.model.agentflow import (
     NOTE_NAMES,
     START,
 )
+from flowise_dev_agent.patch.model.flow_data import Inputs
+from flowise_dev_agent.patch.model.nested import parse_path, with_value
 from flowise_dev_agent.patch.model.references import variable_head
 from flowise_dev_agent.patch.views.graph_view import GraphView
 from flowise_dev_agent.schemas.plan import Plan, PlannedNode
@@ -30,7 +33,10 @@ _WEBHOOK: Final[Mapping[str, str]] = {
 #: The item of an iteration; a step that names it is inside one.
 _ITEM: Final = "$iteration"
 #: Filled in everywhere.
-_ALWAYS: Final = frozenset({"current_date_time", "$flow"})
+_NOW: Final = "current_date_time"
+_ALWAYS: Final = frozenset({_NOW, "$flow"})
+#: The text of the files in a chat; offered where the plan speaks of it.
+_FILES: Final = "file_attachment"
 #: Parts of a request that no declaration has to name.
 _OPEN: Final = ("$webhook", _ITEM)
 
@@ -50,6 +56,7 @@ def readable(step: PlannedNode, plan: Plan, flow: GraphView, server_variables: S
             continue
         names += [node_id, *(f"{node_id}.output.{key}" for key in facts.keys(node_id))]
     names += [f"$flow.state.{key}" for key in facts.state()]
+    names += [name for name in (_FILES, _NOW) if facts.speaks_of(name)]
     return [*dict.fromkeys([*names, *(f"$vars.{name}" for name in server_variables)])]
 
 
@@ -66,9 +73,7 @@ class _Facts:
 
     def __init__(self, plan: Plan, flow: GraphView) -> None:
         self._flow = flow
-        self._planned: dict[tuple[str, str], Any] = {
-            (value.node_id, value.param): value.value for value in plan.values if value.mode == "set"
-        }
+        self._planned = _planned_inputs(plan)
         self._said = {node.node_id: node.purpose for node in plan.nodes}
         for value in plan.values:
             written = json.dumps(value.value, ensure_ascii=False)
@@ -99,6 +104,10 @@ class _Facts:
         if self.types.get(node_id) == ITERATION:
             return False
         return bool(self.parent(node_id)) or _ITEM in self._said.get(node_id, "")
+
+    def speaks_of(self, variable: str) -> bool:
+        """True if a purpose or a value of the plan has the variable."""
+        return any(variable in said for said in self._said.values())
 
     def keys(self, node_id: str) -> Iterator[str]:
         """Fields of a step's structured answer."""
@@ -135,5 +144,17 @@ class _Facts:
                 yield row[name]
 
     def _value(self, node_id: str, field: str) -> Any:
-        given = self._planned.get((node_id, field))
+        given = self._planned.get(node_id, {}).get(field)
         return self._flow.value(node_id, field) if given is None else given
+
+
+def _planned_inputs(plan: Plan) -> dict[str, Inputs]:
+    """Inputs by node id, as the planned values make them: `rows[0].key` and the like put together."""
+    inputs: dict[str, Inputs] = {}
+    for value in plan.values:
+        steps = parse_path(value.param)
+        if steps and value.mode == "set":
+            # A path through a value that has no such parts is a finding of the compiler.
+            with suppress(AttributeError, TypeError):
+                inputs[value.node_id] = with_value(inputs.get(value.node_id, {}), steps, value.value)
+    return inputs

@@ -26,6 +26,9 @@ _JOINT_OR_QUOTED: Final = re.compile(
 )
 #: Fewer on one side are an enumeration.
 _CLAUSE_WORDS: Final = 3
+#: Most words of a heading, a greeting or a farewell; most characters of the number of a list item.
+_FRAME_WORDS: Final = 4
+_MARKER_CHARS: Final = 3
 _ADDRESS: Final = re.compile(r"[\w@]://|[\w]@[\w]|www\.")
 #: Words that negate a requirement or order several, in several languages.
 _TELLING: Final = frozenset(
@@ -83,11 +86,14 @@ def _says(text: str, start: int, end: int) -> bool:
     return sum(1 for _ in islice(_WORD.finditer(text, start, end), _CLAUSE_WORDS)) == _CLAUSE_WORDS
 
 
-def all_parts(text: str, quotes: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Complete `quotes` to cover the text: (parts in the order of the text, parts that were missing)."""
-    found, missing = complete(text, quotes)
+def all_parts(text: str, quotes: Sequence[str]) -> list[str]:
+    """Complete `quotes` to cover the text: parts in the order of the text. Without quotes these are its sentences.
+
+    Greetings, headings and the numbers of a list are no parts of their own.
+    """
+    found, missing = complete(text, quotes or split(text))
     parts = complete(text, [*found, *missing])[0] if missing else found
-    return (parts if len(parts) <= MAX_PARTS else split(text)), missing
+    return parts if len(parts) <= MAX_PARTS else split(text)
 
 
 def complete(text: str, quotes: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -164,11 +170,22 @@ def _missing(line: str, span: tuple[int, int], covered: bytearray) -> Iterator[t
     start, end = span
     pieces = list(_uncovered(line, start, end, covered))
     if pieces == [span] or not any(covered[start:end]):
-        yield span
+        if not _is_frame(line[start:end]):
+            yield span
         return
     for piece in pieces:
         if _tells(line, piece, start):
             yield piece
+
+
+def _is_frame(sentence: str) -> bool:
+    """True for the number of a list item ("1.", "b)"), and for a few words that open or close a text ("Rules:",
+    "Kind regards,") and neither negate nor count."""
+    words = list(islice(_WORD.finditer(sentence), _FRAME_WORDS + 1))
+    if len(words) == 1 and len(words[0].group()) <= _MARKER_CHARS:
+        return not sentence[-1].isalnum()
+    tells = any(one.group().lower() in _TELLING for one in words) or any(one.isnumeric() for one in sentence)
+    return len(words) <= _FRAME_WORDS and sentence[-1] in ":,：，" and not tells and not _ADDRESS.search(sentence)
 
 
 def _uncovered(line: str, start: int, end: int, covered: bytearray) -> Iterator[tuple[int, int]]:

@@ -123,7 +123,7 @@ def _texts(plan: Plan, base: GraphIR) -> Iterator[str]:
         yield from (node.node_id, node.node_name, node.label, node.purpose if node.node_id in unwritten else "")
     yield from _texts_in([{one.param: one.value} for one in plan.values])
     yield from (one.text for one in plan.criteria)
-    yield from _texts_in([one.expect.model_dump(mode="json") for one in plan.tests])
+    yield from _texts_in([one.model_dump(mode="json") for one in plan.tests])
     for node in base.nodes if base else ():
         yield from (node.name, node.label)
         yield from _texts_in(node.inputs)

@@ -26,14 +26,13 @@ _SNAPSHOT: Final = re.compile(r"[-@](?:\d{4}-\d{2}-\d{2}|\d{8}|latest)$")
 async def current_models(context: PlanContext) -> PlanContext:
     """Set the models that nobody chose to the newest that the server offers; find chosen ones that end.
 
-    In a plan by a form the person chose what they named; in another plan its model chose each value that it has.
+    The person chose what their words name. In a plan of a model a model that goes on stays as it is.
     """
     plan, ending = context.plan, list[UsedModel]()
     for used in await _planned(context, ending_only=not context.by_form):
         if is_asked_for(used.use.model, context.words):
             continue
-        is_chosen = not context.by_form and _value_for(plan, used.use) is not None
-        if used.newest and not is_chosen and (used.end or not _is_embedding(used.use, context.schemas)):
+        if used.newest and (used.end or not _is_embedding(used.use, context.schemas)):
             plan = _with_model(plan, used.use, used.newest)
         elif used.end:
             ending.append(used)

@@ -394,13 +394,12 @@ async def test_each_criterion_names_tests_of_the_plan_or_says_that_no_question_s
     assert "It is friendly (not tested: no question shows it)" in plan_markdown(result.value)
 
 
-async def test_p83_a_part_that_no_quote_holds_goes_back_once_and_is_then_added() -> None:
-    wish = "A chatbot with GPT-4o. It must never promise refunds."
-    engine = ScriptedEngine({**GOOD_INTENT, "parts": ["A chatbot with GPT-4o"]})
+async def test_p83_a_part_that_no_quote_holds_is_added_without_another_call() -> None:
+    wish = "Dear team,\nRules:\n1. A chatbot with GPT-4o.\n2. It must never promise refunds.\nKind regards,"
+    engine = ScriptedEngine({**GOOD_INTENT, "parts": ["A chatbot with GPT-4o."]})
     result = await reasoner(engine, 3).classify(ClassifyRequest(requirement=wish))
-    assert (result.tries, len(engine.calls)) == (2, 2)
-    assert "It must never promise refunds." in last_text(engine)
-    assert result.value.parts == ["A chatbot with GPT-4o", "It must never promise refunds."]
+    assert (result.tries, len(engine.calls)) == (1, 1)
+    assert result.value.parts == ["A chatbot with GPT-4o.", "It must never promise refunds."]
 
 
 async def test_p83_a_plan_accounts_for_every_part_or_the_rest_is_not_understood(catalogue: NodeStore) -> None:

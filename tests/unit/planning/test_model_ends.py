@@ -87,13 +87,13 @@ async def test_a_model_left_at_the_default_becomes_the_servers_newest_of_its_siz
     assert done.findings == []
 
 
-async def test_a_model_that_the_planner_chose_goes_back_to_it_with_the_replacement(catalogue: NodeStore) -> None:
-    request = plan_request(catalogue, "A chatbot")
-    reviewed = await Review(Lookups(catalogue))(chain(model("gpt-4o")), request)
-    (problem,) = [one for one in reviewed.problems if "MODEL_END" in one]
-    assert "gpt-5.5" in problem
-    assert told(reviewed.plan) == [("MODEL_ENDS", "chatOpenAI_0", "gpt-5.5")]
-    assert [one.value for one in reviewed.plan.values] == ["gpt-4o"]
+async def test_a_model_that_ends_and_that_nobody_asked_for_is_replaced_without_another_call(
+    catalogue: NodeStore,
+) -> None:
+    reviewed = await Review(Lookups(catalogue, LISTS))(chain(model("gpt-4o")), plan_request(catalogue, "A chatbot"))
+    assert not [one for one in reviewed.problems if "MODEL_END" in one]
+    assert told(reviewed.plan) == []
+    assert [one.value for one in reviewed.plan.values] == ["gpt-5.5"]
 
 
 async def test_a_model_that_the_person_asked_for_stays_and_is_told(catalogue: NodeStore) -> None:
@@ -133,14 +133,14 @@ async def test_the_default_of_a_model_in_a_step_is_replaced_too(
     assert done.findings == []
 
 
-async def test_a_model_that_the_planner_chose_in_a_step_is_found(catalogue: NodeStore) -> None:
+async def test_a_model_that_ends_is_replaced_in_a_step_too(catalogue: NodeStore) -> None:
     value = PlannedValue(node_id="llmAgentflow_0", param="llmModelConfig", value={"modelName": "gpt-4o"})
     nodes = [PlannedNode(node_id="llmAgentflow_0", node_name="llmAgentflow", purpose="")]
     values = [model("chatOpenAI", "llmAgentflow_0", "llmModel"), value]
     plan = Plan(goal="A bot", operation="create", flow_name="Bot", flow_kind="AGENTFLOW", nodes=nodes, values=values)
     done = (await current_models(context(catalogue, plan))).plan
-    assert done.values[1].value == {"modelName": "gpt-4o"}
-    assert told(done) == [("MODEL_ENDS", "llmAgentflow_0", "gpt-5.5")]
+    assert done.values[1].value == {"modelName": "gpt-5.5"}
+    assert told(done) == []
 
 
 @pytest.mark.parametrize(

@@ -45,6 +45,10 @@ def variables_of(node_id: str, plan: Plan, flow: GraphView | None = None) -> lis
             ["$form.city", "$form.day"],
         ),
         (
+            {"startInputType": "formInput", "formInputTypes[0].name": "city", "formInputTypes[1].name": "day"},
+            ["$form.city", "$form.day"],
+        ),
+        (
             {
                 "startInputType": "webhookTrigger",
                 "webhookInputMode": "none",
@@ -56,7 +60,7 @@ def variables_of(node_id: str, plan: Plan, flow: GraphView | None = None) -> lis
         ({"startInputType": "scheduleInput"}, ["question", f"{START}.output.question"]),
         ({"startInputType": "scheduleInput", "scheduleInputMode": "none"}, []),
     ],
-    ids=["chat", "form", "webhook", "schedule", "schedule without a text"],
+    ids=["chat", "form", "form by rows", "webhook", "schedule", "schedule without a text"],
 )
 def test_a_step_reads_what_its_start_gives(values: dict[str, Any], variables: list[str]) -> None:
     given = {f"{START}__{name}": value for name, value in values.items()}
@@ -135,3 +139,21 @@ def test_a_text_may_use_only_what_is_filled(variable: str, expected: bool) -> No
 
 def test_any_field_of_the_item_may_be_used_inside_an_iteration() -> None:
     assert is_readable("$iteration.name", ["$iteration"])
+
+
+def test_fields_of_a_structured_answer_are_offered_when_the_plan_sets_them_row_by_row() -> None:
+    plan = plan_of(
+        {START: "", "llmAgentflow_0": "Reads the CV", "llmAgentflow_1": "Writes a mail"},
+        **{"llmAgentflow_0__llmStructuredOutput[0].key": "name", "llmAgentflow_0__llmStructuredOutput[1].key": "town"},
+    )
+    names = variables_of("llmAgentflow_1", plan)
+    assert names[-2:] == ["llmAgentflow_0.output.name", "llmAgentflow_0.output.town"]
+
+
+def test_the_file_and_the_time_are_offered_where_the_plan_speaks_of_them() -> None:
+    plan = plan_of({START: "", "llmAgentflow_0": "Reads {{ file_attachment }} on {{ current_date_time }}"})
+    names = variables_of("llmAgentflow_0", plan)
+    assert names[-2:] == ["file_attachment", "current_date_time"]
+    assert is_readable("file_attachment", names)
+    silent = variables_of("llmAgentflow_0", plan_of({START: "", "llmAgentflow_0": "Answers"}))
+    assert not is_readable("file_attachment", silent)

@@ -55,6 +55,9 @@ def test_p83_what_no_quote_holds_is_found(quotes: list[str], missing: list[str])
         ("Antworte ohne Quellen", ["Antworte", "Quellen"], ["ohne"]),
         ("Answer questions. Log them.", ["Answer questions"], ["Log them."]),
         ("not this. A bot", ["A bot", "something else"], ["not this."]),
+        ("Estimados se\u00f1ores:\n1. A bot\nb) A tool\nAtentamente,", ["A bot", "A tool"], []),
+        ("Never:\nA bot", ["A bot"], ["Never:"]),
+        ("Over 18:\nA bot", ["A bot"], ["Over 18:"]),
         (
             "\u0431\u0435\u0437 \u043f\u0430\u043c\u044f\u0442\u0438",
             ["\u043f\u0430\u043c\u044f\u0442\u0438"],
@@ -77,7 +80,7 @@ def test_quotes_are_verbatim_in_the_order_of_the_text_and_may_be_cut_in_the_midd
 
 @pytest.mark.parametrize("quotes", [[], ["support bot"], ["made up"], split(WISH)])
 def test_p83_all_parts_hold_the_whole_text(quotes: list[str]) -> None:
-    parts, _ = all_parts(WISH, quotes)
+    parts = all_parts(WISH, quotes)
     assert complete(WISH, parts)[1] == []
     assert all(part in one_line(WISH) for part in parts)
 
