@@ -167,6 +167,8 @@ class EvaluateRequest:
     #: Trace of each trial.
     traces: tuple[Trace, ...]
     flow_data: str
+    #: The flow before the session; None for a new one.
+    original: str | None = None
     clarifications: tuple[tuple[str, str], ...] = ()
     #: Later messages of the person, oldest first.
     later: tuple[str, ...] = ()

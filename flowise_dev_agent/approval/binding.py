@@ -34,6 +34,7 @@ from flowise_dev_agent.patch import (
     Schemas,
     SetParam,
     UnsetParam,
+    is_same_node,
 )
 from flowise_dev_agent.patch.model import agentflow as v2
 from flowise_dev_agent.patch.model.attached_files import is_filled
@@ -305,21 +306,8 @@ def untouched(plan: Plan, original: GraphIR, after: GraphIR) -> list[Finding]:
             "give the same ops again.",
         )
         for node in (plan.nodes if plan.operation == "update" else ())
-        if node.existing
-        and (old := original.node(node.node_id))
-        and (new := after.node(node.node_id))
-        and _state(old, original) == _state(new, after)
+        if node.existing and is_same_node(node.node_id, original, after)
     ]
-
-
-def _state(node: FlowNode, graph: GraphIR) -> tuple[object, ...]:
-    """All that makes up a node: type, title, place, fields, credential, and the lines from and to it."""
-    lines = {
-        (edge.source, edge.source_handle, edge.target, edge.target_handle)
-        for edge in graph.edges
-        if node.id in (edge.source, edge.target)
-    }
-    return (node.name, node.label, node.parent, node.inputs, node.credential, lines)
 
 
 # --- ops against the capability ---------------------------------------------------------------------------------------

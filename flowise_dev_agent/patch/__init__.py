@@ -51,7 +51,7 @@ from flowise_dev_agent.patch.model.schema import (
 from flowise_dev_agent.patch.validate import CHOSEN_BY_ID, CUSTOM_TOOL, validate_flow
 from flowise_dev_agent.patch.views.canvas_view import CanvasView, canvas_view, public_op
 from flowise_dev_agent.patch.views.edit_view import EditView, edit_views
-from flowise_dev_agent.patch.views.flow_diff import AddedNode, Connected, FlowDiff, NodeChange, diff
+from flowise_dev_agent.patch.views.flow_diff import AddedNode, Connected, FlowDiff, NodeChange, diff, is_same_node
 from flowise_dev_agent.patch.views.summary import outline, summarize
 
 __all__ = [
@@ -103,6 +103,7 @@ __all__ = [
     "edit_views",
     "errors",
     "example_op",
+    "is_same_node",
     "ops_from_json",
     "ops_from_list",
     "ops_json_schema",

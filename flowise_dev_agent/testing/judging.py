@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final, Literal, Self, cast
 
-from flowise_dev_agent.patch import GraphIR
+from flowise_dev_agent.patch import GraphIR, is_same_node
 from flowise_dev_agent.patch.model.agentflow import CONDITION_AGENT
 from flowise_dev_agent.patch.model.nested import nested_components, parse_path, value_at
 from flowise_dev_agent.patch.model.placeholders import MARK, stands_in
@@ -298,10 +298,12 @@ def judged(
     flow_data: str,
     *,
     by_model: bool,
+    original: str | None = None,
 ) -> Verdict:
     """Verdict with a state for each criterion and part, and the headline that follows.
 
-    `verdict.criteria` holds the votes of the model, if one has judged (`by_model`).
+    `verdict.criteria` holds the votes of the model, if one has judged (`by_model`). `original` is the flow before the
+    session, None for a new one.
     """
     expects = {case.id: case.expect for case in plan.tests}
     graph = GraphIR.from_flow_data(flow_data)
@@ -320,7 +322,8 @@ def judged(
         for item in plan.criteria
     ]
     criteria += _unreached(graph, traces, first=len(criteria) + 1)
-    parts = [_part(part, criteria, plan, graph) for part in plan.parts]
+    change = _Change(plan, GraphIR.from_flow_data(original) if original else GraphIR.empty(), graph)
+    parts = [_part(part, criteria, change) for part in plan.parts]
     headline = _headline(verdict, criteria, parts, results)
     return verdict.model_copy(update={"criteria": criteria, "parts": parts, "headline": headline})
 
@@ -517,7 +520,48 @@ def _unreached(graph: GraphIR, traces: Iterable[Trace], first: int) -> list[Crit
 # --- parts and headline ----------------------------------------------------------------------------------------------
 
 
-def _part(part: Part, verdicts: Sequence[CriterionVerdict], plan: Plan, graph: GraphIR) -> PartVerdict:
+@dataclass(frozen=True)
+class _Change:
+    """A plan, and the flow before and after it."""
+
+    plan: Plan
+    before: GraphIR
+    after: GraphIR
+
+    def stays(self, node_id: str) -> bool:
+        """True for a node that the plan removes or replaces and that is still in the flow."""
+        old, new = self.before.node(node_id), self.after.node(node_id)
+        if new is None or node_id not in self.plan.removals:
+            return False
+        return new.name == old.name if old else new.name not in {node.node_name for node in self.plan.nodes}
+
+    def carries(self, part: Part) -> bool:
+        """True if a change or a setting of the flow is what the part asks for.
+
+        A node that stays as it was is none, unless the plan keeps it on purpose, or the flow is a copy.
+        """
+        copies = self.plan.operation == "copy"
+        values = [
+            value
+            for value in self.plan.values
+            if f"{value.node_id}.{value.param}" in part.values or value.node_id in part.nodes
+        ]
+        nodes = {*part.nodes, *(value.partition(".")[0] for value in part.values)}
+        if not nodes:
+            return copies or self.plan.new_name is not None
+        return (
+            copies
+            or any(node_id in self.plan.kept or self._changed(node_id) for node_id in nodes)
+            or any(_holds(self.after, value) for value in values)
+        )
+
+    def _changed(self, node_id: str) -> bool:
+        """True for a node that came or went, or that is not as it was."""
+        there = self.before.node(node_id) or self.after.node(node_id)
+        return not is_same_node(node_id, self.before, self.after) if there else node_id in self.plan.removals
+
+
+def _part(part: Part, verdicts: Sequence[CriterionVerdict], change: _Change) -> PartVerdict:
     def given(state: Literal["done", "assumed", "not_shown", "missing", "not_possible"], reason: str) -> PartVerdict:
         return PartVerdict(id=part.id, quote=part.quote, state=state, reason=reason)
 
@@ -528,18 +572,24 @@ def _part(part: Part, verdicts: Sequence[CriterionVerdict], plan: Plan, graph: G
             return given("missing", part.reason or text("verdict.not_planned"))
         case "covered":
             pass
+    plan = change.plan
     # A removed node is verified by its absence.
-    ids = {*(node.id for node in graph.nodes), *plan.removals}
+    ids = {*(node.id for node in change.after.nodes), *plan.removals}
     if absent := [node for node in part.nodes if node not in ids]:
         return given("missing", text("verdict.nodes_missing", nodes=", ".join(absent)))
+    if stay := [node for node in part.nodes if change.stays(node)]:
+        return given("missing", text("verdict.nodes_stay", nodes=", ".join(stay)))
     by_id = {verdict.id: verdict for verdict in verdicts}
     own = [by_id[item.id] for item in plan.criteria if item.part == part.id and item.id in by_id]
     said = [value for value in part.values if _PROSE.search(value)]
     if not own and said:
         # One part may hold several requirements: some become nodes and values, the rest only text.
         return given("not_shown", text("verdict.in_prompt" if said == part.values else "verdict.in_prompt_partly"))
-    open_ = next((item for item in own if item.state != "shown"), None)
-    return given("not_shown", open_.worded("reason") or open_.worded("text")) if open_ else given("done", part.reason)
+    if open_ := next((item for item in own if item.state != "shown"), None):
+        return given("not_shown", open_.worded("reason") or open_.worded("text"))
+    if not own and not change.carries(part):
+        return given("not_shown", text("verdict.nothing_carries"))
+    return given("done", part.reason)
 
 
 def _headline(

@@ -202,7 +202,13 @@ class FlowiseCapability(FlowDomain):
         result = await self._verdict(context, request)
         by_model = result.mode == "llm_guided"
         verdict = judged(
-            result.value, request.plan, request.results, request.traces, request.flow_data, by_model=by_model
+            result.value,
+            request.plan,
+            request.results,
+            request.traces,
+            request.flow_data,
+            by_model=by_model,
+            original=request.original,
         )
         return replace(result, value=with_pass_k(verdict, request.results))
 

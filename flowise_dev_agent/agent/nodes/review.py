@@ -153,6 +153,7 @@ async def evaluate(
             results=tuple(results),
             traces=tuple(traces),
             flow_data=await context.blobs.get(str(state.write.current_sha)),
+            original=await context.blobs.get(state.write.original_sha) if state.write.original_sha else None,
             model=state.request.model,
             on_delta=emit.delta,
             budget=budget_of(state, context.limits),

@@ -145,6 +145,21 @@ def field_changes(before: FlowNode, after: FlowNode, *, longest: int) -> Iterato
     return _changes(before, after, whole)
 
 
+def is_same_node(node_id: str, before: GraphIR, after: GraphIR) -> bool:
+    """True for a node of both flows with the same type, title, place, fields, credential and lines."""
+    return _whole(node_id, before) == _whole(node_id, after) is not None
+
+
+def _whole(node_id: str, graph: GraphIR) -> tuple[Any, ...] | None:
+    node = graph.node(node_id)
+    lines = {
+        (edge.source, edge.source_handle, edge.target, edge.target_handle)
+        for edge in graph.edges
+        if node_id in (edge.source, edge.target)
+    }
+    return (node.name, node.label, node.parent, node.inputs, node.credential, lines) if node else None
+
+
 def _node(node: FlowNode) -> AddedNode:
     return AddedNode(node.id, node.name, masked(node.label))
 

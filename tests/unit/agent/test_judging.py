@@ -313,7 +313,8 @@ def test_what_is_not_shown_is_told_once_for_each_reason_and_briefly() -> None:
 @pytest.mark.parametrize(
     ("part", "state", "headline"),
     [
-        ({"state": "covered", "nodes": []}, "done", "works"),
+        ({"state": "covered", "nodes": ["chain_0"]}, "done", "works"),
+        ({"state": "covered", "nodes": []}, "not_shown", "runs"),
         ({"state": "assumed", "reason": "gpt-4o-mini"}, "assumed", "works"),
         ({"state": "covered", "nodes": ["slackMCP_0"]}, "missing", "runs"),
         ({"state": "not_understood"}, "missing", "runs"),
@@ -323,7 +324,7 @@ def test_what_is_not_shown_is_told_once_for_each_reason_and_briefly() -> None:
 def test_p83_a_flow_works_only_when_each_part_of_the_wish_is_done_or_assumed(
     part: dict[str, Any], state: str, headline: str
 ) -> None:
-    made = verdict(vote(), contract(parts=[Part(id="p1", quote="posts to Slack", **part)]))
+    made = verdict(vote(), contract(parts=[Part(id="p1", quote="posts to Slack", **part)]), data=flow("chain"))
     assert (made.parts[0].state, made.headline) == (state, headline)
     assert bool(made.not_shown()) == (headline == "runs")
 
@@ -519,7 +520,7 @@ async def test_an_iteration_that_is_not_offered_is_refused() -> None:
 def test_p83_a_part_that_is_only_told_to_the_model_is_not_done() -> None:
     told = Part(id="p1", quote="be kind", state="covered", values=["conversationChain_0.systemMessagePrompt"])
     set_ = Part(id="p2", quote="temperature 0.2", state="covered", values=["chatOpenAI_0.temperature"])
-    found = verdict(Verdict(done=True), contract(parts=[told, set_]), by_model=False)
+    found = verdict(Verdict(done=True), contract(parts=[told, set_]), data=flow("chatOpenAI"), by_model=False)
     assert [part.state for part in found.parts] == ["not_shown", "done"]
 
 

@@ -1,7 +1,7 @@
 """Headlines and criteria: settings, causes outside the flow, answers that came, fallback texts, documents."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -197,3 +197,40 @@ def test_what_is_left_to_fill_in_is_the_cause_of_a_failure_and_the_remedy(
     assert known is not None
     assert known.cause == cause
     assert failed_verdict([seen], 1).fix == known.advice
+
+
+def contract_of(*nodes: str, values: Sequence[str] = (), **more: Any) -> Plan:
+    """Plan of a change whose one part names these nodes and values; no test shows it."""
+    changes = [TEMPERATURE, PlannedValue(node_id="search_0", param="topK", value=7)]
+    asked = Part(id="p1", quote="as I said", state="covered", nodes=list(nodes), values=list(values))
+    named = [value for value in changes if f"{value.node_id}.{value.param}" in values]
+    case = TestCase(id="t1", turns=["Who am I?"], expect=Expectation())
+    shown = Criterion(id="c1", text="It remembers the name.", tests=["t1"])
+    whole = {"operation": "update", "values": named, **more}
+    return plan(**{"tests": [case], "criteria": [shown], "parts": [asked], **whole})
+
+
+SEARCH = {"category": "Tools", "topK": "3"}
+WITH_SEARCH = flow(chatOpenAI_0=MODEL, search_0=SEARCH)
+
+
+@pytest.mark.parametrize(
+    ("contract", "after", "state"),
+    [
+        # Removed, and said to be removed.
+        (contract_of("search_0", removals=["search_0"]), flow(chatOpenAI_0=MODEL), "done"),
+        (contract_of("search_0", removals=["search_0"]), WITH_SEARCH, "missing"),
+        (contract_of("search_0"), WITH_SEARCH, "not_shown"),
+        (contract_of("search_0", kept=["search_0"]), WITH_SEARCH, "done"),
+        (contract_of("search_0"), flow(chatOpenAI_0=MODEL, search_0={**SEARCH, "topK": "5"}), "done"),
+        (contract_of("search_0", "more_0"), flow(chatOpenAI_0=MODEL, search_0=SEARCH, more_0=SEARCH), "done"),
+        (contract_of(values=["chatOpenAI_0.temperature"]), WITH_SEARCH, "done"),
+        (contract_of(values=["search_0.topK"]), WITH_SEARCH, "not_shown"),
+        (contract_of("search_0", operation="copy"), WITH_SEARCH, "done"),
+        (contract_of(new_name="Desk"), WITH_SEARCH, "done"),
+    ],
+)
+def test_a_part_is_done_only_by_a_change_or_a_setting_of_the_flow(contract: Plan, after: str, state: str) -> None:
+    made = judged(vote(), contract, [trial()], [Trace()], after, by_model=True, original=WITH_SEARCH)
+    assert made.parts[0].state == state
+    assert made.headline == ("works" if state == "done" else "runs")
