@@ -1,6 +1,6 @@
 """Details of a plan for its approval: the plan compared with the current flow, with the names of its parts."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from pydantic import JsonValue
 
@@ -9,7 +9,7 @@ from flowise_dev_agent.patch.model.nested import parse_path, value_at
 from flowise_dev_agent.planning.added_text import with_added_text
 from flowise_dev_agent.planning.equal_values import same_value
 from flowise_dev_agent.planning.flow_outline import flow_outline
-from flowise_dev_agent.planning.plan_findings import replaced_text
+from flowise_dev_agent.planning.plan_findings import FormerText, former_texts, is_text, replaced_text
 from flowise_dev_agent.planning.preview import planned_flow
 from flowise_dev_agent.redaction import MASK, looks_secret, masked
 from flowise_dev_agent.schemas.plan import Plan, PlannedValue
@@ -31,8 +31,9 @@ def plan_details(
     titles = _titles(plan, base, schemas)
     known = {**{name: schema.label for name, schema in schemas.items()}, **(names or {}), **titles}
     used = _used(plan, base)
+    former = former_texts(plan, base, schemas)
     return ShownPlan(
-        values=[_shown(value, titles, base, schemas) for value in plan.values],
+        values=[_shown(value, titles, base, schemas, former) for value in plan.values],
         removed=_named(plan.removals, base),
         kept=_named(plan.kept, base),
         allows=capability_words(plan.capability, language, known),
@@ -61,9 +62,15 @@ def _used(plan: Plan, base: GraphIR) -> str:
     return " ".join([plan.model_dump_json(include={"nodes", "values", "credential_requirements"}), *kept])
 
 
-def _shown(value: PlannedValue, titles: Mapping[str, str], base: GraphIR, schemas: Schemas) -> ShownValue:
+def _shown(
+    value: PlannedValue, titles: Mapping[str, str], base: GraphIR, schemas: Schemas, former: Sequence[FormerText]
+) -> ShownValue:
     node, steps = base.node(value.node_id), parse_path(value.param)
     stored: JsonValue = value_at(node.inputs, steps) if node and steps else None
+    # A new node's text stands beside those of the node that it replaces.
+    before = [one for one in former if one.successor == value.node_id and is_text(value.param)] if node is None else []
+    if before:
+        stored = "\n".join(dict.fromkeys(one.text for one in before))
     new = with_added_text(stored, [str(value.value)]) if value.mode == "append" else value.value
     old = None if stored in (None, "") or same_value(stored, new) else stored
     return ShownValue(
@@ -73,7 +80,7 @@ def _shown(value: PlannedValue, titles: Mapping[str, str], base: GraphIR, schema
         label=_label(value, node.name if node else "", schemas),
         old=_safe(value.param, old),
         new=_safe(value.param, new),
-        loses_text=old is not None and replaced_text(value, base) is not None,
+        loses_text=old is not None and (replaced_text(value, base) is not None or any(one.lost for one in before)),
     )
 
 

@@ -3,14 +3,18 @@
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from pydantic import JsonValue
 
-from flowise_dev_agent.patch import Finding, FlowNode, GraphIR, NodeSchema
+from flowise_dev_agent.forms.wiring import replacements
+from flowise_dev_agent.patch import Finding, FlowNode, GraphIR, NodeSchema, Schemas
 from flowise_dev_agent.patch.model.findings import warning
 from flowise_dev_agent.patch.model.nested import parse_path, value_at
+from flowise_dev_agent.patch.model.references import referenced
 from flowise_dev_agent.patch.model.suggest import closest
+from flowise_dev_agent.planning.preview import planned_flow
 from flowise_dev_agent.planning.requests import PatchRequest, PlanRequest
 from flowise_dev_agent.planning.wording import one_line
 from flowise_dev_agent.sanitize import shortened
@@ -69,6 +73,88 @@ def lost_texts(values: Iterable[PlannedValue], request: PlanRequest | PatchReque
     ]
 
 
+@dataclass(frozen=True)
+class FormerText:
+    """Text of a node that another one replaces. `lost`: nothing in the flow after the plan keeps it."""
+
+    node_id: str
+    field: str
+    text: str
+    successor: str
+    lost: bool
+
+
+def former_texts(plan: Plan, base: GraphIR, schemas: Schemas) -> list[FormerText]:
+    """Prompts, messages and templates of the nodes that the plan replaces, without the defaults of their types."""
+    removed = [node for id_ in plan.removals if (node := base.node(id_))]
+    if not removed or not plan.new_nodes:
+        return []
+    after = planned_flow(plan, base, schemas).graph
+    there = {node.id: schema for node in base.nodes if (schema := schemas.get(node.name))}
+    added = {
+        one.node_id: schema
+        for one in plan.nodes
+        if one.node_id in plan.new_nodes and (schema := schemas.get(one.node_name))
+    }
+    pairs = replacements(plan, there, added)
+    kept = [
+        one_line(text) for node in after.nodes if node.id not in plan.removals for _, text in _texts("", node.inputs)
+    ]
+    found: list[FormerText] = []
+    for node in removed:
+        successor = pairs.get(node.id) or _in_its_place(node, plan, base, after)
+        defaults = {one_line(text) for text in _all_defaults(there.get(node.id))}
+        for name, text in _texts("", node.inputs) if successor else ():
+            field = name.removeprefix(".")
+            if (
+                successor
+                and is_text(field)
+                and text.strip()
+                and not referenced(text)
+                and one_line(text) not in defaults
+            ):
+                found.append(FormerText(node.id, field, text, successor, lost=not _keeps(kept, one_line(text))))
+    return found
+
+
+def _in_its_place(node: FlowNode, plan: Plan, base: GraphIR, after: GraphIR) -> str | None:
+    """New step that takes over a line of a removed step."""
+    if not node.is_agentflow:
+        return None
+    into = {edge.source for edge in base.edges if edge.target == node.id}
+    out_of = {edge.target for edge in base.edges if edge.source == node.id}
+    return next(
+        (
+            edge.target if edge.source in into else edge.source
+            for edge in after.edges
+            if (edge.source in into and edge.target in plan.new_nodes)
+            or (edge.target in out_of and edge.source in plan.new_nodes)
+        ),
+        None,
+    )
+
+
+def texts_lost_with_nodes(plan: Plan, request: PlanRequest) -> list[Finding]:
+    """Findings for texts of replaced nodes that go, where no value of the new node names a part that asks for it."""
+    parts = {part.id for part in request.parts}
+    asked = {value.node_id for value in plan.values if value.part in parts and is_text(value.param)}
+    if request.intent.operation == "create" and not request.feedback:
+        return []
+    return [
+        warning(
+            "TEXT_REPLACED",
+            f"{one.successor} replaces {one.node_id}, and nothing repeats the text of its `{one.field}`: "
+            f"{shortened(one_line(one.text), 200)!r}.",
+            where=one.node_id,
+            field=one.field,
+            hint=f"Repeat the text in `values` of {one.successor}, or say in `part` of its text which part asks for "
+            "the change.",
+        )
+        for one in former_texts(plan, request.flow.graph, request.nodes.schemas)
+        if one.lost and one.successor not in asked
+    ]
+
+
 def replaced_text(value: PlannedValue, base: GraphIR) -> str | None:
     """First prompt, message or template in this field that the value does not keep."""
     node, steps = base.node(value.node_id), parse_path(value.param)
@@ -77,7 +163,7 @@ def replaced_text(value: PlannedValue, base: GraphIR) -> str | None:
     planned = [one_line(text) for _, text in _texts("", value.value)]
     stored = _texts(value.param, value_at(node.inputs, steps))
     return next(
-        (text for name, text in stored if _is_text(name) and text.strip() and not _keeps(planned, one_line(text))), None
+        (text for name, text in stored if is_text(name) and text.strip() and not _keeps(planned, one_line(text))), None
     )
 
 
@@ -89,7 +175,8 @@ def _keeps(planned: Sequence[str], old: str) -> bool:
     return any((words & Counter(new.split())).total() >= _KEPT_SHARE * words.total() for new in planned)
 
 
-def _is_text(path: str) -> bool:
+def is_text(path: str) -> bool:
+    """True for a prompt, a message or a template."""
     return bool(_TEXT_FIELD.search(path.rpartition(".")[2]))
 
 
@@ -121,6 +208,11 @@ def _types_at(node: FlowNode | None, value: PlannedValue) -> Sequence[str]:
     steps = parse_path(around.removesuffix("Config")) if around.endswith("Config") else None
     inside = value_at(node.inputs, steps) if steps else None
     return (node.name, inside) if isinstance(inside, str) else (node.name,)
+
+
+def _all_defaults(schema: NodeSchema | None) -> Iterator[str]:
+    for entry in schema.input_definitions if schema else ():
+        yield from (text for _, text in _texts("", entry.get("default")))
 
 
 def _defaults(schema: NodeSchema, name: str) -> Iterator[str]:

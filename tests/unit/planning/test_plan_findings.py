@@ -8,11 +8,12 @@ from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.models.parsing import UnusableOutputError
 from flowise_dev_agent.patch import AddNode, Connect, Finding, GraphIR, compile_ops
 from flowise_dev_agent.patch.views.graph_view import GraphView
+from flowise_dev_agent.planning.details import plan_details
 from flowise_dev_agent.planning.passes.replaced_sources import with_replaced_sources
 from flowise_dev_agent.planning.plan_checks import checked_amendment, checked_plan
-from flowise_dev_agent.planning.plan_findings import lost_texts
+from flowise_dev_agent.planning.plan_findings import lost_texts, texts_lost_with_nodes
 from flowise_dev_agent.planning.requests import PlanRequest, ReviewedPlan
-from flowise_dev_agent.schemas.plan import AmendAnswer, Part, Plan, PlannedNode, PlannedValue
+from flowise_dev_agent.schemas.plan import AmendAnswer, NamedConnection, Part, Plan, PlannedNode, PlannedValue
 from flowise_dev_agent.schemas.plan_text import plan_markdown
 from tests.support.requests import UPDATE, plan_request
 from tests.unit.planning.test_llm_reasoner import ScriptedEngine, last_text, patch_request, reasoner
@@ -181,3 +182,63 @@ def test_what_an_earlier_round_has_written_and_removed_is_known_without_being_sa
     assert again.removals == []
     with pytest.raises(UnusableOutputError, match="chatAnthropic_0"):
         checked_plan(plan, asked(catalogue, "use OpenAI"))
+
+
+def replacing(text: str, **more: Any) -> Plan:
+    """Plan that puts another agent with this text in the place of the agent."""
+    agent = {"node_id": "conversationalAgent_0", "node_name": "conversationalAgent", "purpose": "answers"}
+    value = new_text(text, node_id="conversationalAgent_0", **more)
+    return Plan(
+        goal="x",
+        operation="update",
+        flow_name="x",
+        nodes=[PlannedNode(**agent)],
+        removals=["toolAgent_0"],
+        values=[value],
+    )
+
+
+def test_a_text_that_goes_with_a_replaced_node_is_found_and_shown(catalogue: NodeStore) -> None:
+    old = f"{OLD} Never promise a date of delivery, whoever asks."
+    request = asked(catalogue, "another agent", old, parts=(Part(id="p1", quote="another agent"),))
+    shorter = replacing(OLD)
+    (finding,) = texts_lost_with_nodes(shorter, request)
+    assert (finding.code, finding.where, finding.field) == ("TEXT_REPLACED", "toolAgent_0", "systemMessage")
+    assert "conversationalAgent_0" in finding.hint
+    (shown,) = plan_details(shorter, request.flow.graph, schemas=catalogue.schemas).values
+    assert (shown.old, shown.new, shown.loses_text) == (old, OLD, True)
+    assert texts_lost_with_nodes(replacing(OLD, part="p1"), request) == []
+    assert texts_lost_with_nodes(replacing(f"{old} Be kind."), request) == []
+    default = asked(catalogue, "another agent", "You are a helpful AI assistant.")
+    assert texts_lost_with_nodes(shorter, default) == []
+
+
+def test_a_text_that_goes_with_a_replaced_step_is_found(catalogue: NodeStore) -> None:
+    steps = [
+        AddNode(node_name="startAgentflow", node_id="startAgentflow_0"),
+        AddNode(
+            node_name="llmAgentflow",
+            node_id="llmAgentflow_0",
+            params={"llmMessages": [{"role": "system", "content": OLD}]},
+        ),
+        Connect(source_node_id="startAgentflow_0", target_node_id="llmAgentflow_0"),
+    ]
+    base = compile_ops(GraphIR.empty(), steps, catalogue.schemas).graph
+    request = plan_request(catalogue, requirement="an agent", intent=UPDATE, flow=GraphView(base))
+    agent = PlannedNode(node_id="agentAgentflow_0", node_name="agentAgentflow", purpose="answers")
+    line = NamedConnection(source="startAgentflow_0", target="agentAgentflow_0")
+    plan = Plan(
+        goal="x",
+        operation="update",
+        flow_name="x",
+        flow_kind="AGENTFLOW",
+        nodes=[agent],
+        removals=["llmAgentflow_0"],
+        connections=[line],
+    )
+    assert [(one.where, one.field) for one in texts_lost_with_nodes(plan, request)] == [
+        ("llmAgentflow_0", "llmMessages.content")
+    ]
+    rows = [{"role": "system", "content": OLD}]
+    kept = plan.model_copy(update={"values": [new_text(rows, "agentMessages", "agentAgentflow_0")]})
+    assert texts_lost_with_nodes(kept, request) == []
