@@ -38,7 +38,7 @@ from flowise_dev_agent.patch import (
 )
 from flowise_dev_agent.patch.model import agentflow as v2
 from flowise_dev_agent.patch.model.attached_files import is_filled
-from flowise_dev_agent.patch.model.nested import parse_path, value_at, with_bound
+from flowise_dev_agent.patch.model.nested import Steps, parse_path, value_at, with_bound, with_value
 from flowise_dev_agent.patch.model.references import referenced
 from flowise_dev_agent.patch.model.schema import CREDENTIALS_FOR_ANY_ADDRESS
 from flowise_dev_agent.patch.model.values import on_one_line
@@ -140,7 +140,6 @@ def amended(plan: Plan, answer: AmendAnswer, more_credentials: Iterable[str], sc
     if dropped:
         plan = _without_nodes(plan, dropped, answer.reason, schemas)
         answer = answer.model_copy(update={"removals": [id_ for id_ in answer.removals if id_ not in dropped]})
-    new = {(value.node_id, value.param) for value in answer.values}
     touched = {*answer.removals, *(node.node_id for node in answer.nodes), *(value.node_id for value in answer.values)}
     known = {node.node_id for node in plan.nodes}
     return plan.model_copy(
@@ -148,10 +147,41 @@ def amended(plan: Plan, answer: AmendAnswer, more_credentials: Iterable[str], sc
             "nodes": [*plan.nodes, *(node for node in answer.nodes if node.node_id not in known)],
             "removals": [*dict.fromkeys([*plan.removals, *answer.removals])],
             "kept": [id_ for id_ in plan.kept if id_ not in touched],
-            "values": [*(one for one in plan.values if (one.node_id, one.param) not in new), *answer.values],
+            "values": _with_values(plan.values, answer.values),
             "credential_requirements": [*dict.fromkeys([*plan.credential_requirements, *more_credentials])],
         }
     )
+
+
+def _with_values(planned: Sequence[PlannedValue], more: Sequence[PlannedValue]) -> list[PlannedValue]:
+    """Planned values with newer ones, so that each field has one value.
+
+    A newer value of a whole field replaces those of its rows; a newer value of a row goes into the planned whole.
+    """
+    values = [*planned]
+    for new in more:
+        steps = parse_path(new.param) or (new.param,)
+        at = next((index for index, one in enumerate(values) if _holds(one, new, steps)), None)
+        if at is None:
+            values = [one for one in values if one.node_id != new.node_id or not _is_inside(one.param, steps)]
+            values.append(new)
+            continue
+        inside = steps[len(parse_path(values[at].param) or ()) :]
+        values[at] = values[at].model_copy(update={"value": with_value(values[at].value, inside, new.value)})
+    return values
+
+
+def _holds(one: PlannedValue, new: PlannedValue, steps: Steps) -> bool:
+    """True if a planned value is a list or an object that has the place of the newer one."""
+    around = parse_path(one.param) or (one.param,)
+    if one.node_id != new.node_id or {one.mode, new.mode} != {"set"} or steps[: len(around)] != around:
+        return False
+    *path, _ = steps[len(around) :] or ("",)
+    return len(steps) > len(around) and isinstance(value_at({"": one.value}, ("", *path)), Mapping)
+
+
+def _is_inside(param: str, steps: Steps) -> bool:
+    return (parse_path(param) or (param,))[: len(steps)] == steps
 
 
 def _without_nodes(plan: Plan, dropped: Collection[str], reason: str, schemas: Schemas) -> Plan:

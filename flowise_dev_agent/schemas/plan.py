@@ -122,7 +122,7 @@ class TestCase(Contract):
     __test__ = False  # not a pytest class
 
     id: str = Field(pattern=r"^t\d+$")
-    turns: list[str] = Field(min_length=1, max_length=4, description="[] for a form, a webhook or a schedule")
+    turns: list[str] = Field(min_length=1, max_length=4, description='[""] for a form, a webhook or a schedule')
     input: Literal["chat", "form", "webhook", "schedule"] = "chat"
     payload: NamedValues | None = None
     human: Literal["proceed", "reject"] | None = Field(default=None, description="The answer to a human-input node.")
@@ -133,7 +133,7 @@ class TestCase(Contract):
     @classmethod
     def _say_what_starts_it(cls, data: Any) -> Any:
         """Fill in the turn of a test of a form, a webhook or a schedule: the start data stands in for a message."""
-        if not isinstance(data, dict) or data.get("turns"):
+        if not isinstance(data, dict) or any(data.get("turns") or ()):
             return data
         payload, started = named_values(data.get("payload")), data.get("input") or "chat"
         if isinstance(payload, dict) and payload:

@@ -134,7 +134,7 @@ class CriterionVote(Contract):
 
 
 class Judgement(Contract):
-    """Judgement of the trials by the criteria. `category`, `reason` and `fix` say why not; null when done."""
+    """Judgement of the trials by the criteria. `category`, `reason` and `fix` say why not."""
 
     # A model always has to give its votes.
     model_config = ConfigDict(json_schema_extra={"required": ["done", "criteria"]})

@@ -100,13 +100,19 @@ def _branches_into(flow: FlowContext, node: FlowNode) -> dict[str, list[str]]:
 
 @rule("BRANCH_LEADS_NOWHERE", kinds=(AGENTFLOW,))
 def ends(flow: FlowContext) -> Iterator[Finding]:
-    """Branches lead to a step. A branch without one answers with the output of the branching step itself."""
+    """Branches lead to a step. A branch without one answers with the output of the branching step itself.
+
+    Nobody reads the answer of a flow that a schedule starts: a condition may end it.
+    """
     shown = {
         v2.CONDITION: "the answer is empty then",
         v2.CONDITION_AGENT: "people are shown raw JSON then",
         v2.HUMAN_INPUT: "the answer is only the word 'proceed' or 'reject' then",
     }
+    starts = {node.inputs.get("startInputType") for node in flow.nodes if node.name == v2.START}
     for node in flow.nodes:
+        if node.name == v2.CONDITION and starts == {"scheduleInput"}:
+            continue
         taken = _by_handle(flow, node)
         for number, output in enumerate(node.outputs):
             if node.name in v2.BRANCHING and output.handle not in taken:

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from pydantic import JsonValue
 
 from flowise_dev_agent.approval.binding import (
     amended,
@@ -452,3 +453,26 @@ def test_a_new_warning_goes_back_once_and_then_stays() -> None:
     found = decided([new, old, title], [old], ops=[], kind="CHATFLOW")
     assert [one.severity for one in for_the_model(found, told=[])] == ["error", "warning", "warning"]
     assert {one.severity for one in for_the_model(found, told=[new.key])} == {"warning"}
+
+
+def test_an_amended_row_goes_into_the_planned_whole_and_a_whole_replaces_its_rows(catalogue: NodeStore) -> None:
+    rows: list[JsonValue] = [{"role": "system", "content": "old"}, {"role": "user", "content": "stays"}]
+
+    def values(planned: dict[str, JsonValue], more: dict[str, JsonValue]) -> dict[str, JsonValue]:
+        def of(given: dict[str, JsonValue]) -> list[PlannedValue]:
+            return [PlannedValue(node_id="llmAgentflow_0", param=name, value=value) for name, value in given.items()]
+
+        plan = Plan(goal="x", operation="create", flow_name="x", values=of(planned))
+        answer = AmendAnswer(reason="more", values=of(more))
+        return {one.param: one.value for one in amended(plan, answer, [], catalogue.schemas).values}
+
+    assert values({"llmMessages": rows}, {"llmMessages[0].content": "new"}) == {
+        "llmMessages": [{"role": "system", "content": "new"}, {"role": "user", "content": "stays"}]
+    }
+    assert values({"llmMessages[0].content": "old", "llmModel": "a"}, {"llmMessages": rows}) == {
+        "llmModel": "a",
+        "llmMessages": rows,
+    }
+    assert values({"llmMessages[0].content": "old"}, {"llmMessages[0].content": "new"}) == {
+        "llmMessages[0].content": "new"
+    }

@@ -597,3 +597,12 @@ def test_a_node_that_takes_the_place_of_a_step_has_the_description_of_its_own_ty
     replaced = [*added, ReplaceNode(node_id="llmAgentflow_0", node_name="agentAgentflow")]
     (node,) = compile_ops(GraphIR.empty(), replaced, schemas).graph.nodes
     assert (node.data.get("description") or "") == schemas["agentAgentflow"].description
+
+
+@pytest.mark.parametrize(("start", "codes"), [("chatInput", {"0", "1"}), ("scheduleInput", set[str]())])
+def test_a_condition_may_end_a_flow_that_nobody_waits_for(start: str, codes: set[str], schemas: Schemas) -> None:
+    row = {"type": "string", "value1": "a", "operation": "equal", "value2": "b"}
+    ops = [_add("startAgentflow", startInputType=start), _add("conditionAgentflow", conditions=[row])]
+    graph = compile_ops(GraphIR.empty(), [*ops, _step("startAgentflow_0", "conditionAgentflow_0")], schemas).graph
+    found = validate_flow(graph.to_flow_data(), schemas=schemas, credentials=None, kind="AGENTFLOW")
+    assert {one.field for one in found if one.code == "BRANCH_LEADS_NOWHERE"} == codes

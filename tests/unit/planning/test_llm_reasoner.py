@@ -460,7 +460,7 @@ def test_a_judgement_that_is_done_needs_no_category() -> None:
     [
         ({"input": "form", "turns": [], "payload": {"name": "Eva", "age": 7}}, "name: Eva; age: 7"),
         ({"input": "webhook", "turns": [], "payload": {"id": 3}}, "id: 3"),
-        ({"input": "schedule", "turns": []}, "(schedule)"),
+        ({"input": "schedule", "turns": [""]}, "(schedule)"),
         ({"input": "schedule"}, "(schedule)"),
         ({"turns": ["Hello"]}, "Hello"),
     ],
