@@ -12,7 +12,7 @@ from flowise_dev_agent.models.local_model import local_models, offer
 from flowise_dev_agent.ops.connections import Connections
 from flowise_dev_agent.ops.models import model_view
 from flowise_dev_agent.persistence import Database
-from flowise_dev_agent.persistence.schema import pending
+from flowise_dev_agent.persistence.schema import check_whole, pending
 from flowise_dev_agent.schemas.base import JsonObject
 from flowise_dev_agent.settings import Settings
 
@@ -71,8 +71,10 @@ async def _connections(settings: Settings) -> Connections:
 
 
 async def _database(settings: Settings) -> str:
-    dsn = require_database(settings).database.dsn
+    named = require_database(settings).database
+    dsn = named.dsn
     assert dsn is not None  # noqa: S101 - require_database has checked it
+    await check_whole((named.direct_dsn or dsn).get_secret_value())
     async with (
         Database(dsn.get_secret_value(), min_size=1, max_size=2) as database,
         database.connection() as connection,

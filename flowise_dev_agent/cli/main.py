@@ -146,16 +146,20 @@ def mcp_command(url: Url = None) -> None:
 
 
 @app.command("migrate")
-def migrate_command() -> None:
+def migrate_command(
+    roles: Annotated[
+        bool, typer.Option("--roles", help="Make the roles only, before a dump is restored into an empty database.")
+    ] = False,
+) -> None:
     """Create or update the tables in POSTGRES_DSN. Safe to run at any time, also several times in parallel."""
     from flowise_dev_agent.cli.console import say
-    from flowise_dev_agent.persistence import migrate
+    from flowise_dev_agent.persistence.schema import make_roles, migrate
 
     settings = require_database(command_settings())
     dsn = settings.database.direct_dsn or settings.database.dsn
     assert dsn is not None  # noqa: S101 - require_database has checked it
-    run_async(migrate(dsn.get_secret_value()))
-    say("The database is up to date.")
+    run_async((make_roles if roles else migrate)(dsn.get_secret_value()))
+    say("The roles are there." if roles else "The database is up to date.")
 
 
 @app.command("doctor")

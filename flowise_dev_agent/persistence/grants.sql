@@ -1,4 +1,5 @@
--- What the roles may do. Applied after every migration, so that new tables are covered.
+-- What the roles may do. Applied after every migration, so that new tables are covered, and after a restore that left
+-- rights and policies out because the roles were not there.
 --
 -- fda_app does what people and runs ask for: everything but keys, in the rows of one owner. fda_system finds work and
 -- removes what is old, for all owners: it takes no part in sessions.
@@ -18,9 +19,9 @@ END
 $$;
 
 REVOKE ALL ON api_keys, owners, sign_ins, connections, model_capabilities FROM fda_app;
-REVOKE INSERT, UPDATE, DELETE ON schema_migrations, checkpoint_migrations FROM fda_app;
+REVOKE INSERT, UPDATE, DELETE ON schema_migrations, schema_parts, checkpoint_migrations FROM fda_app;
 
-GRANT SELECT ON schema_migrations TO fda_system;
+GRANT SELECT ON schema_migrations, schema_parts TO fda_system;
 GRANT SELECT, INSERT, UPDATE ON api_keys, owners, probe TO fda_system;
 GRANT SELECT, INSERT, DELETE ON sign_ins TO fda_system;
 GRANT SELECT, INSERT, UPDATE, DELETE ON connections, model_capabilities TO fda_system;
@@ -37,3 +38,25 @@ GRANT SELECT, DELETE ON done_requests TO fda_system;
 -- Recording that in the ledger.
 GRANT SELECT, INSERT, UPDATE ON audit_heads TO fda_system;
 GRANT SELECT, INSERT ON audit_log, audit_words TO fda_system;
+
+GRANT EXECUTE ON FUNCTION sessions_with_words, sums_with_words TO fda_app;
+
+-- Tables with row-level security show fda_app the rows of its owner, and fda_system all of them.
+DO $$
+DECLARE
+    v_table regclass;
+    v_owner CONSTANT text := 'NULLIF(current_setting(''app.owner'', true), '''')';
+BEGIN
+    FOR v_table IN
+        SELECT oid FROM pg_class WHERE relforcerowsecurity AND relnamespace = current_schema()::regnamespace
+    LOOP
+        IF NOT EXISTS (SELECT FROM pg_policy WHERE polrelid = v_table AND polname = 'of_service') THEN
+            EXECUTE format('CREATE POLICY of_service ON %s TO fda_system USING (true)', v_table);
+        END IF;
+        IF has_table_privilege('fda_app', v_table, 'SELECT')
+            AND NOT EXISTS (SELECT FROM pg_policy WHERE polrelid = v_table AND polname = 'of_owner') THEN
+            EXECUTE format('CREATE POLICY of_owner ON %s TO fda_app USING (owner = %s)', v_table, v_owner);
+        END IF;
+    END LOOP;
+END
+$$;

@@ -22,21 +22,75 @@ from flowise_dev_agent.persistence.database import Connection, translated_errors
 #: An arbitrary number, the same for every replica.
 _LOCK_KEY: Final = 7_046_029_254_386_353_131
 _RETRY_SECS: Final = 0.1
+#: What a database is made of: recorded by every migration, and compared after a restore. Names of
+#: parts that `grants.sql` makes again begin with "right" or "policy".
+_PARTS: Final = """
+    WITH acting AS (SELECT oid, rolname FROM pg_roles WHERE rolname IN ('fda_app', 'fda_system')),
+    relations AS (
+        SELECT oid, relname, relkind, relacl, relforcerowsecurity FROM pg_class
+        WHERE relnamespace = current_schema()::regnamespace AND relpersistence = 'p'
+    )
+    SELECT CASE relkind WHEN 'i' THEN 'index ' WHEN 'S' THEN 'sequence ' ELSE 'table ' END || relname AS part
+    FROM relations LEFT JOIN pg_index ON indexrelid = oid WHERE indisvalid IS NOT FALSE
+    UNION SELECT 'row security of ' || relname FROM relations WHERE relforcerowsecurity
+    UNION SELECT 'constraint ' || conname || ' of ' || relname
+    FROM pg_constraint JOIN relations ON relations.oid = conrelid WHERE contype IN ('p', 'u', 'f', 'c')
+    UNION SELECT 'trigger ' || tgname || ' of ' || relname
+    FROM pg_trigger JOIN relations ON relations.oid = tgrelid WHERE NOT tgisinternal
+    UNION SELECT 'function ' || proname FROM pg_proc WHERE pronamespace = current_schema()::regnamespace
+    UNION SELECT 'policy ' || polname || ' of ' || relname FROM pg_policy JOIN relations ON relations.oid = polrelid
+    UNION SELECT 'right of ' || rolname || ' to ' || privilege_type || ' ' || relname
+    FROM relations CROSS JOIN aclexplode(relacl) JOIN acting ON acting.oid = grantee
+    UNION SELECT 'right of ' || rolname || ' to ' || privilege_type || ' ' || relname || '.' || attname
+    FROM pg_attribute JOIN relations ON relations.oid = attrelid CROSS JOIN aclexplode(attacl)
+        JOIN acting ON acting.oid = grantee
+    UNION SELECT 'right of ' || rolname || ' to ' || privilege_type || ' ' || proname
+    FROM pg_proc CROSS JOIN aclexplode(proacl) JOIN acting ON acting.oid = grantee
+    WHERE pronamespace = current_schema()::regnamespace
+"""
+_RECORDS: Final = """
+    SELECT to_regclass('sessions') IS NOT NULL AS made, to_regclass('schema_parts') IS NOT NULL AS recorded,
+        has_table_privilege(to_regclass('schema_parts'), 'SELECT') AS readable
+"""
+_RECORD: Final = f"INSERT INTO schema_parts (part) {_PARTS} ON CONFLICT DO NOTHING"
+_MADE_AGAIN: Final = ("right ", "policy ")
+_NO_ROWS: Final = ["rows of schema_parts"]
+_MOST_NAMED: Final = 5
 _READABLE: Final = "SELECT COALESCE(has_table_privilege(to_regclass('schema_migrations'), 'SELECT'), false) AS known"
 
 
 async def migrate(dsn: str, *, deadline_secs: float = 60.0) -> None:
-    """Apply missing migrations. Safe for concurrent processes.
+    """Apply missing migrations, and what a restore left out of rights and policies. Safe for concurrent processes.
 
-    On an up-to-date database it takes about 20 ms and needs only the rights of the service. Raises
+    On an up-to-date database it takes about 30 ms and needs only the rights of the service. Raises
     DatabaseUnavailableError if the server cannot be reached or another process holds the lock too long, and
-    ConfigurationError if the login may not change the tables.
+    ConfigurationError if the login may not change the tables or the database is restored only half.
     """
+    async with _changing(dsn, deadline_secs) as connection:
+        if not await _is_current(connection) or await _lost(connection):
+            await _migrate(connection, deadline_secs)
+
+
+async def make_roles(dsn: str) -> None:
+    """Make the roles that a dump names, before it is restored. Raises as `migrate` does."""
+    async with _changing(dsn, 0) as connection, connection.transaction():
+        await connection.execute(cast(LiteralString, _script("roles.sql")))
+
+
+async def check_whole(dsn: str) -> None:
+    """Compare the database with what its last migration recorded. Raises ConfigurationError if parts are missing."""
+    with translated_errors():
+        async with _connection(dsn) as connection:
+            if lost := await _lost(connection):
+                raise _half_restored(lost)
+
+
+@asynccontextmanager
+async def _changing(dsn: str, deadline_secs: float) -> AsyncGenerator[Connection]:
     with translated_errors():
         try:
             async with asyncio.timeout(deadline_secs + 30), _connection(dsn) as connection:
-                if not await _is_current(connection):
-                    await _migrate(connection, deadline_secs)
+                yield connection
         except InsufficientPrivilege as error:
             raise ConfigurationError(
                 f"The database's login may not make or change the tables: {error.diag.message_primary}.",
@@ -57,14 +111,51 @@ async def _is_current(connection: Connection) -> bool:
     return row is not None and row["version"] == len(AsyncPostgresSaver.MIGRATIONS) - 1
 
 
+async def _lost(connection: Connection) -> list[str]:
+    """Recorded parts that the database lacks; nothing while no migration has recorded any."""
+    row = await (await connection.execute(_RECORDS)).fetchone() or {}
+    if not (row["recorded"] and row["made"]):
+        return []
+    if not row["readable"]:
+        return ["right to SELECT schema_parts"]
+    recorded = {str(row["part"]) for row in await (await connection.execute("TABLE schema_parts")).fetchall()}
+    # Without any: a restore that ended before the rows of this table.
+    return sorted(recorded - await _parts(connection)) if recorded else _NO_ROWS
+
+
+async def _parts(connection: Connection) -> set[str]:
+    return {str(row["part"]) for row in await (await connection.execute(_PARTS)).fetchall()}
+
+
+def _makes_again(lost: list[str]) -> bool:
+    return all(part.startswith(_MADE_AGAIN) for part in lost)
+
+
+def _half_restored(lost: list[str]) -> ConfigurationError:
+    named = ", ".join(lost[:_MOST_NAMED]) + (f" and {len(lost) - _MOST_NAMED} more" if len(lost) > _MOST_NAMED else "")
+    return ConfigurationError(
+        f"The database is restored only half. It lacks: {named}.",
+        hint="Run `flowise-dev-agent migrate`, which makes rights and policies again."
+        if _makes_again(lost)
+        else "Restore the dump again, into an empty database; see docs/operations.md.",
+        details={"lost": lost[:_MOST_NAMED], "number": len(lost)},
+    )
+
+
 async def _migrate(connection: Connection, deadline_secs: float) -> None:
     async with _lock(connection, deadline_secs):
         await connection.execute(
             "CREATE TABLE IF NOT EXISTS schema_migrations"
             " (name text PRIMARY KEY, applied_at timestamptz NOT NULL DEFAULT now())"
         )
+        await _start_records(connection)
+        lost = await _lost(connection)
         rows = await (await connection.execute("SELECT name FROM schema_migrations")).fetchall()
         applied = {str(row["name"]) for row in rows}
+        needed = {*_queue_migrations(), *(name for name, _ in _own_migrations())}
+        # A migration that is still to come may make what is missing.
+        if not _makes_again(lost) and (needed <= applied or lost == _NO_ROWS):
+            raise _half_restored(lost)
         async with connection.transaction():
             await connection.execute(cast(LiteralString, _script("roles.sql")))
         await AsyncPostgresSaver(connection).setup()
@@ -73,8 +164,19 @@ async def _migrate(connection: Connection, deadline_secs: float) -> None:
             if name not in applied:
                 await _apply(connection, statements, [name])
         name, statements = _grants()
-        if name not in applied:
+        if lost or name not in applied:
             await _apply(connection, statements, [name])
+        if still := sorted(set(lost) - await _parts(connection)):
+            raise _half_restored(still)
+
+
+async def _start_records(connection: Connection) -> None:
+    """Make the table of the parts, with those that are there already."""
+    async with connection.transaction():
+        row = await (await connection.execute(_RECORDS)).fetchone()
+        if row and not row["recorded"]:
+            await connection.execute("CREATE TABLE schema_parts (part text PRIMARY KEY)")
+            await connection.execute(_RECORD)
 
 
 async def pending(connection: Connection) -> list[str]:
@@ -154,7 +256,13 @@ def _scripts(folder: Traversable) -> list[tuple[str, str]]:
 
 
 async def _apply(connection: Connection, statements: str, names: list[str]) -> None:
-    """Run a script and record it in one transaction."""
+    """Run a script and record it, with the parts that it makes and removes, in one transaction."""
     async with connection.transaction():
+        before = await _parts(connection)
         await connection.execute(cast(LiteralString, statements))
-        await connection.execute("INSERT INTO schema_migrations (name) SELECT unnest(%s::text[])", (names,))
+        await connection.execute(
+            "INSERT INTO schema_migrations (name) SELECT unnest(%s::text[]) ON CONFLICT DO NOTHING", (names,)
+        )
+        removed = list(before - await _parts(connection))
+        await connection.execute("DELETE FROM schema_parts WHERE part = ANY(%s)", (removed,))
+        await connection.execute(_RECORD)

@@ -24,6 +24,7 @@ NOT_RUN = {
     "checkout": "runs the tests that this one is among, or the checks of the sources",
     "approve": "each line is for another moment: test_approval_from_ci.py runs them",
     "domain": "a part of a package: test_example_domain.py runs such a one",
+    "restore": "needs a second server: test_restore.py runs them",
     "desktop": "configures a program of somebody else",
 }
 #: Run in this order, by one reader: the later ones go on with the flow that the README has built.

@@ -45,7 +45,7 @@ MARK: Final = "marigold"
 FLOW: Final = "0a1b2c3d-0000-4000-8000-00000000f10e"
 #: What owners share, and why; every other table must be bound to an owner.
 SHARED: Final = {
-    **dict.fromkeys(("schema_migrations", "checkpoint_migrations"), "versions of the schema"),
+    **dict.fromkeys(("schema_migrations", "schema_parts", "checkpoint_migrations"), "versions of the schema"),
     **dict.fromkeys(("instance_nodes", "node_catalogues", "repaired_nodes"), "what a Flowise server offers"),
     **dict.fromkeys(("instance_templates", "template_contents"), "what a Flowise server offers"),
     "instance_flows": "what a Flowise server has",

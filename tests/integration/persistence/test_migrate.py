@@ -3,13 +3,15 @@
 import asyncio
 import uuid
 from collections.abc import Iterator
+from typing import LiteralString
 
 import psycopg
 import pytest
 
 from flowise_dev_agent.devkit.postgres import PostgresServer
-from flowise_dev_agent.errors import DatabaseUnavailableError
-from flowise_dev_agent.persistence import migrate
+from flowise_dev_agent.errors import ConfigurationError, DatabaseUnavailableError
+from flowise_dev_agent.persistence import migrate, schema
+from flowise_dev_agent.persistence.schema import check_whole
 
 EXPECTED = {
     "sessions",
@@ -70,3 +72,69 @@ async def test_a_held_migration_lock_ends_in_a_clear_error_instead_of_hanging(em
 async def test_an_absent_server_is_reported_as_unavailable() -> None:
     with pytest.raises(DatabaseUnavailableError):
         await migrate("host=127.0.0.1 port=1 dbname=none user=none")
+
+
+def change(dsn: str, *statements: LiteralString) -> None:
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        for statement in statements:
+            connection.execute(statement)
+
+
+def policies(dsn: str) -> list[tuple[object, ...]]:
+    with psycopg.connect(dsn) as connection:
+        return connection.execute("SELECT * FROM pg_policies ORDER BY tablename, policyname").fetchall()
+
+
+async def test_rights_and_policies_that_a_restore_left_out_are_made_again(database_dsn: str) -> None:
+    before = policies(database_dsn)
+    lost = """DO $$
+        DECLARE v_row record;
+        BEGIN
+            FOR v_row IN SELECT policyname, tablename FROM pg_policies LOOP
+                EXECUTE format('DROP POLICY %I ON %I', v_row.policyname, v_row.tablename);
+            END LOOP;
+            REVOKE ALL ON ALL TABLES IN SCHEMA public FROM fda_app, fda_system;
+            REVOKE ALL ON ALL SEQUENCES IN SCHEMA public FROM fda_app, fda_system;
+            REVOKE ALL ON ALL FUNCTIONS IN SCHEMA public FROM fda_app;
+        END $$"""
+    change(database_dsn, lost)
+    with pytest.raises(ConfigurationError) as said:
+        await check_whole(database_dsn)
+    assert said.value.details["number"] > 200
+    await migrate(database_dsn)
+    await check_whole(database_dsn)
+    assert policies(database_dsn) == before
+
+
+@pytest.mark.parametrize(
+    "lost",
+    [
+        "DROP INDEX sessions_newest",
+        "ALTER TABLE runs DROP CONSTRAINT runs_session_id_owner_fkey",
+        "ALTER TABLE sessions NO FORCE ROW LEVEL SECURITY",
+        "DROP TABLE shares",
+        "TRUNCATE schema_parts",
+        "TRUNCATE schema_parts, schema_migrations",
+    ],
+)
+async def test_what_cannot_be_made_again_is_named_each_time(database_dsn: str, lost: LiteralString) -> None:
+    await check_whole(database_dsn)
+    change(database_dsn, lost)
+    for check in (check_whole, migrate, check_whole, migrate):
+        with pytest.raises(ConfigurationError, match="restored only half"):
+            await check(database_dsn)
+
+
+async def test_a_database_of_before_the_records_gets_them_and_a_later_migration_may_remove_parts(
+    database_dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    change(database_dsn, "DROP TABLE schema_parts", "DELETE FROM schema_migrations WHERE name LIKE 'grants/%'")
+    await migrate(database_dsn)
+    own = schema._own_migrations()
+    later = [*own, ("9999_later.sql", "DROP INDEX sessions_newest; CREATE TABLE later (id int PRIMARY KEY)")]
+    monkeypatch.setattr(schema, "_own_migrations", lambda: later)
+    await migrate(database_dsn)
+    await check_whole(database_dsn)
+    change(database_dsn, "DROP TABLE later")
+    with pytest.raises(ConfigurationError, match="later_pkey"):
+        await check_whole(database_dsn)

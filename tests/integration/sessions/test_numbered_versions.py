@@ -135,5 +135,6 @@ async def test_versions_of_before_are_numbered_when_the_database_is_brought_up_t
         await connection.execute("DROP TABLE version_bookmarks")
         await connection.execute("ALTER TABLE flow_versions DROP COLUMN version")
         await connection.execute("DELETE FROM schema_migrations WHERE name LIKE '0740%'")
+        await connection.execute("DELETE FROM schema_parts WHERE part LIKE '%version_bookmarks%'")
     await migrate(database_dsn)
     assert await world.fetch(numbers, BOT) == before == [(1,), (2,), (3,), (4,)]
