@@ -97,6 +97,7 @@ def _closed(schema: Any, definitions: Any, *, required: bool) -> Any:
             properties = {
                 name: _closed(part, definitions, required=name in needed or _has_empty_value(part))
                 for name, part in parts.items()
+                if not part.get("readOnly")
             }
             return _object(properties)
         case "object":

@@ -82,7 +82,9 @@ class LlmReasoner(Reasoner):
     async def plan(self, request: PlanRequest) -> Reasoned[Plan]:
         async def read(text: str) -> Plan:
             proposal = parse_model(text, ProposedPlan)
-            fields: dict[str, Any] = {**vars(proposal), "parts": []}
+            # A model does not decide that any answer proves what it promises.
+            criteria = [one.model_copy(update={"by_answer": False}) for one in proposal.criteria]
+            fields: dict[str, Any] = {**vars(proposal), "parts": [], "criteria": criteria}
             if request.target_kind and request.intent.operation != "create":
                 fields["flow_kind"] = request.target_kind
             plan = Plan(operation=request.intent.operation, **fields)

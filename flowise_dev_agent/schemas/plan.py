@@ -149,7 +149,9 @@ class Criterion(Contract):
     part: str | None = None
     tests: list[str] = Field(default_factory=list, description="Ids of test cases.")
     not_tested: str | None = Field(default=None, description="Why no test shows it.")
-    by_answer: bool = Field(default=False, description="Any answer shows it.")
+    by_answer: bool = Field(
+        default=False, description="Any answer shows it. Set by code.", json_schema_extra={"readOnly": True}
+    )
 
 
 class FieldMapping(Contract):

@@ -20,7 +20,7 @@ from flowise_dev_agent.schemas.plan import Capability, Part, Plan, TestCase
 from flowise_dev_agent.texts import LANGUAGES, say_in, translated
 
 #: Prompt fields, which hold the person's text unchanged: only the model carries it out.
-PROSE: Final = re.compile(r"(prompt|messages?|\]\.content|instructions|template|prefix)$", re.IGNORECASE)
+PROSE: Final = re.compile(r"(prompt|(?<!reply)messages?|\]\.content|instructions|template|prefix)$", re.IGNORECASE)
 #: Longer texts and texts of several lines get their own lines.
 _ON_THE_LINE: Final = 80
 #: Limits of the summary: characters of the goal and of a quote, names in a list, parts that are not done.

@@ -14,6 +14,7 @@ from flowise_dev_agent.patch.model.placeholders import MARK, stands_in
 from flowise_dev_agent.sanitize import shortened
 from flowise_dev_agent.schemas.base import JsonValue
 from flowise_dev_agent.schemas.plan import Criterion, Expectation, Part, Plan, PlannedValue, TestCase
+from flowise_dev_agent.schemas.plan_text import PROSE
 from flowise_dev_agent.schemas.verdict import (
     NOT_THE_FLOW,
     CriterionVerdict,
@@ -34,8 +35,6 @@ NOT_JUDGED: Final = text("verdict.not_judged")
 _NO_EVIDENCE: Final = text("verdict.no_evidence")
 #: Variables in Flowise's syntax, also with one brace missing.
 _VARIABLE: Final = re.compile(r"\{\{[^{}]{1,200}\}\}|\{\s*\$(?:flow|form|vars|webhook|iteration)\b[^{}]{0,200}\}")
-#: Fields that a model reads: their presence in the flow proves nothing.
-_PROSE: Final = re.compile(r"(?:prompt|messages?|\]\.content|instructions|template|prefix)$", re.IGNORECASE)
 _SERVER_VARIABLE: Final = re.compile(r"\{\{\s*\$vars\.([A-Za-z_]\w{0,99})")
 _SHORTEST_QUOTE: Final = 2
 _QUOTE_CHARS: Final = 200
@@ -185,7 +184,7 @@ def unfilled(graph: GraphIR, variables: Collection[str] | None) -> list[str]:
     found: list[str] = []
     for node in graph.nodes:
         for name, value in _settings(node.inputs):
-            if stands_in(value) and not _PROSE.search(name):
+            if stands_in(value) and not PROSE.search(name):
                 found.append(f"{node.label or node.id}, {name}: {shortened(_placeholder(str(value)), _QUOTE_CHARS)}")
             elif isinstance(value, str) and variables is not None:
                 found += [f"{{{{$vars.{one}}}}}" for one in _SERVER_VARIABLE.findall(value) if one not in variables]
@@ -353,7 +352,7 @@ def _held_settings(plan: Plan, graph: GraphIR) -> Mapping[str, str]:
     found: dict[str, str] = {}
     for part in plan.parts:
         own = [value for value in plan.values if f"{value.node_id}.{value.param}" in part.values]
-        if part.state != "covered" or any(_PROSE.search(value.param) or not _holds(graph, value) for value in own):
+        if part.state != "covered" or any(PROSE.search(value.param) or not _holds(graph, value) for value in own):
             continue
         there = [node for node in graph.nodes if node.id in part.nodes]
         if own:
@@ -581,7 +580,7 @@ def _part(part: Part, verdicts: Sequence[CriterionVerdict], change: _Change) -> 
         return given("missing", text("verdict.nodes_stay", nodes=", ".join(stay)))
     by_id = {verdict.id: verdict for verdict in verdicts}
     own = [by_id[item.id] for item in plan.criteria if item.part == part.id and item.id in by_id]
-    said = [value for value in part.values if _PROSE.search(value)]
+    said = [value for value in part.values if PROSE.search(value)]
     if not own and said:
         # One part may hold several requirements: some become nodes and values, the rest only text.
         return given("not_shown", text("verdict.in_prompt" if said == part.values else "verdict.in_prompt_partly"))

@@ -53,6 +53,17 @@ def test_p84_a_change_of_a_text_shows_the_old_and_the_new_one(catalogue: NodeSto
         assert line in shown, line
 
 
+def test_the_text_of_a_direct_reply_is_shown_and_not_said_to_a_model(catalogue: NodeStore) -> None:
+    reply = "directReplyAgentflow_0"
+    wanted = contract(
+        planned(reply, existing=False),
+        parts=[Part(id="p1", quote="say thanks", state="covered", values=[f"{reply}.directReplyMessage"])],
+        values=[value(reply, "directReplyMessage", "Thank you.")],
+    )
+    shown = plan_markdown(wanted, plan_details(wanted, GraphIR.empty(), schemas=catalogue.schemas))
+    assert "- “say thanks” → **Direct Reply**, Message: Thank you." in shown.splitlines()
+
+
 def test_each_part_of_a_wish_is_shown_with_what_does_it(catalogue: NodeStore) -> None:
     base = compile_ops(GraphIR.empty(), CHAT, catalogue.schemas).graph
     wanted = contract(

@@ -368,6 +368,13 @@ def test_the_schemas_of_a_session_are_small() -> None:
     assert sum(map(len, sent)) // 4 <= 3_400
 
 
+async def test_a_model_cannot_say_that_any_answer_shows_a_criterion(catalogue: NodeStore) -> None:
+    answer = {**GOOD_PLAN, "criteria": [{"text": "Every answer is in German", "tests": ["t1"], "by_answer": True}]}
+    result = await reasoner(ScriptedEngine(answer)).plan(plan_request(catalogue))
+    assert [one.by_answer for one in result.value.criteria] == [False]
+    assert "by_answer" not in json.dumps(answer_schema("plan"))
+
+
 async def test_each_criterion_names_tests_of_the_plan_or_says_that_no_question_shows_it(catalogue: NodeStore) -> None:
     answer = {
         **GOOD_PLAN,
