@@ -220,6 +220,8 @@ class WriteState(StatePart):
     #: Hash of the flow before the session, and as last read or written.
     original_sha: str | None = None
     current_sha: str | None = None
+    #: Settings of the flow before the session, see `flowise.uploads.kept_settings`.
+    original_settings: JsonObject | None = None
     draft_id: str | None = None
     chatflow_id: str | None = None
     chatflow_name: str | None = None

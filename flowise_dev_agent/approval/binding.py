@@ -44,6 +44,7 @@ from flowise_dev_agent.patch.model.schema import CREDENTIALS_FOR_ANY_ADDRESS
 from flowise_dev_agent.patch.model.values import on_one_line
 from flowise_dev_agent.planning.equal_values import held
 from flowise_dev_agent.schemas.plan import (
+    UPLOADS,
     AmendAnswer,
     Capability,
     CredentialBinding,
@@ -107,6 +108,7 @@ def capability_of(plan: Plan, said: Iterable[str], schemas: Schemas) -> Capabili
         effects=[
             *(["document_store"] if plan.document_stores else []),
             *(f"upsert:{id_}" for id_ in _filled(plan, planned)),
+            *([f"uploads:{','.join(plan.uploads)}"] if plan.uploads is not None else []),
         ],
     )
 
@@ -190,7 +192,7 @@ def _without_nodes(plan: Plan, dropped: Collection[str], reason: str, schemas: S
     values = [value for value in plan.values if value.node_id not in dropped]
     gone = _taken_by([node for node in plan.nodes if node not in nodes], plan.values, schemas)
     stays = _taken_by(nodes, values, schemas)
-    fields = {f"{value.node_id}.{value.param}" for value in values}
+    fields = {*(f"{value.node_id}.{value.param}" for value in values), UPLOADS}
     parts: list[Part] = []
     for part in plan.parts:
         left = {

@@ -22,6 +22,8 @@ from flowise_dev_agent.patch import (
     compile_ops,
 )
 from flowise_dev_agent.patch.model.agentflow import START
+from flowise_dev_agent.patch.model.findings import warning
+from flowise_dev_agent.patch.model.references import reads_files
 from flowise_dev_agent.patch.model.suggest import fold
 from flowise_dev_agent.patch.validate.models import MODEL_ENDED, MODEL_ENDS
 from flowise_dev_agent.planning.passes.attached import with_content
@@ -41,12 +43,15 @@ _CREDENTIAL_CODES = frozenset({"CREDENTIAL_UNBOUND", "NESTED_CREDENTIAL_UNBOUND"
 _LOOSE_CODES = frozenset({"ISOLATED_NODE", "DEAD_END"})
 
 
+#: Finding code of texts that read files where nobody can upload any.
+FILES_NOT_TAKEN: Final = "FILES_NOT_TAKEN"
 #: Warnings that ops do not answer: the server's and the person's own matters, titles, and fields left out by code.
 _NOT_FOR_OPS = frozenset(
     {
         *_CREDENTIAL_CODES,
         MODEL_ENDED,
         MODEL_ENDS,
+        FILES_NOT_TAKEN,
         "UNKNOWN_PARAM",
         "UNVERIFIED_NODE",
         "STEP_WITHOUT_TITLE",
@@ -269,4 +274,20 @@ def _unplanned_removals(ops: Sequence[PatchOp], plan: Plan, base: GraphIR) -> li
         )
         for index, op in enumerate(ops)
         if isinstance(op, RemoveNode | ReplaceNode) and op.node_id in existing and op.node_id not in plan.removals
+    ]
+
+
+def files_not_taken(graph: GraphIR) -> list[Finding]:
+    """Warnings for texts that read uploaded files, in a flow whose settings take none."""
+    return [
+        warning(
+            FILES_NOT_TAKEN,
+            f"`{name}` reads {{{{ file_attachment }}}}, but the settings of the flow let nobody upload files.",
+            where=node.id,
+            field=name,
+            hint="Ask for the kinds of files that people are to upload, or switch on file upload in Flowise.",
+        )
+        for node in graph.nodes
+        for name, value in node.inputs.items()
+        if reads_files(value)
     ]

@@ -74,6 +74,7 @@ class ChatflowUpdate(BaseModel):
     category: str | None = None
     deployed: bool = False
     is_public: bool = False
+    chatbot_config: str = ""
 
 
 class TemplateRow(TypedDict, total=False):

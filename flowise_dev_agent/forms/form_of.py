@@ -148,7 +148,7 @@ class _Reader:
         plan, ids = self._plan, [*self._nodes]
         (start,) = (id_ for id_ in ids if self._nodes[id_].node_name == v2.START)
         self._start, self._asks = start, any(one.node_name == v2.HUMAN_INPUT for one in plan.nodes)
-        self._need(not (plan.removals or plan.disconnections or plan.document_stores or plan.mappings))
+        self._need(not (plan.removals or plan.disconnections or plan.document_stores or plan.mappings or plan.uploads))
         self._need(all(one.mode == "set" for one in plan.values))
         # Each node follows exactly one other, or is inside one.
         self._need({start, *self._into, *self._inner.values()} == {*ids})

@@ -7,12 +7,15 @@ from typing import Final
 from uuid import UUID
 
 from psycopg.errors import UniqueViolation
+from psycopg.types.json import Jsonb
 
 from flowise_dev_agent.persistence.blobs import Blobs, encoded
 from flowise_dev_agent.persistence.database import Database
+from flowise_dev_agent.schemas.base import JsonObject
 
 _COLUMNS: Final = (
-    "session_id, instance_id, chatflow_id, number, name, reason, iteration, sha256, updated_date, created_at, version"
+    "session_id, instance_id, chatflow_id, number, name, reason, iteration, sha256, updated_date, created_at, version,"
+    " settings"
 )
 # The text and its version. Of two concurrent inserts with the same number one fails and retries.
 _RECORD: Final = """
@@ -22,20 +25,24 @@ _RECORD: Final = """
         ON CONFLICT DO NOTHING
     )
     INSERT INTO flow_versions
-        (session_id, instance_id, chatflow_id, number, name, reason, iteration, sha256, updated_date, version)
+        (session_id, instance_id, chatflow_id, number, name, reason, iteration, sha256, updated_date, settings, version)
     SELECT id, %(instance)s, %(chatflow)s,
            COALESCE((SELECT max(number) FROM flow_versions WHERE session_id = %(session)s), 0) + 1,
-           %(name)s, %(reason)s, %(iteration)s, %(sha)s, %(updated)s,
+           %(name)s, %(reason)s, %(iteration)s, %(sha)s, %(updated)s, %(settings)s,
            COALESCE((
-               SELECT version + (sha256 <> %(sha)s OR name <> %(name)s)::int FROM flow_versions
+               SELECT version + (
+                   sha256 <> %(sha)s OR name <> %(name)s OR COALESCE(settings <> %(settings)s, false)
+               )::int FROM flow_versions
                WHERE instance_id = %(instance)s AND chatflow_id = %(chatflow)s ORDER BY id DESC LIMIT 1
            ), 1)
     FROM sessions
     WHERE id = %(session)s AND NOT EXISTS (
         SELECT 1 FROM (
-            SELECT sha256, name FROM flow_versions WHERE session_id = %(session)s AND chatflow_id = %(chatflow)s
+            SELECT sha256, name, settings FROM flow_versions
+            WHERE session_id = %(session)s AND chatflow_id = %(chatflow)s
             ORDER BY number DESC LIMIT 1
-        ) AS newest WHERE newest.sha256 = %(sha)s AND newest.name = %(name)s)
+        ) AS newest WHERE newest.sha256 = %(sha)s AND newest.name = %(name)s
+        AND newest.settings IS NOT DISTINCT FROM %(settings)s)
 """
 _TRIES: Final = 5
 _NUMBERED: Final = f"""
@@ -44,6 +51,7 @@ _NUMBERED: Final = f"""
            (SELECT max(version) FROM flow_versions WHERE chatflow_id = %(chatflow)s) = kept.version AS current,
            (SELECT min(version) FROM flow_versions AS earlier WHERE earlier.chatflow_id = kept.chatflow_id
             AND earlier.instance_id = kept.instance_id AND earlier.sha256 = kept.sha256 AND earlier.name = kept.name
+            AND earlier.settings IS NOT DISTINCT FROM kept.settings
             AND earlier.version < kept.version) AS same_as,
            NULLIF(before.name, kept.name) AS renamed_from, before.sha256 = kept.sha256 AS same_text,
            (SELECT actor FROM audit_log WHERE session_id = kept.session_id AND action LIKE 'write.%%'
@@ -79,6 +87,8 @@ class FlowVersion:
     created_at: datetime
     #: Number over all sessions, shown to people.
     version: int
+    #: Settings that the flow had, see `flowise.uploads.kept_settings`; None: not recorded.
+    settings: JsonObject | None
 
     @property
     def label(self) -> str:
@@ -149,6 +159,7 @@ class Versions:
         chatflow_id: str,
         name: str,
         flow_data: str,
+        settings: JsonObject,
         updated_date: str,
         reason: str,
         iteration: int,
@@ -164,6 +175,7 @@ class Versions:
             "iteration": iteration,
             "sha": sha256,
             "content": content,
+            "settings": Jsonb(settings),
             "updated": updated_date,
         }
         for left in reversed(range(_TRIES)):

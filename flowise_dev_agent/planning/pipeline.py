@@ -19,6 +19,7 @@ from flowise_dev_agent.planning.passes.planned_values import planned_values
 from flowise_dev_agent.planning.passes.ready_tools import NO_AGENT, ready_tools
 from flowise_dev_agent.planning.passes.replaced_sources import replaced_sources
 from flowise_dev_agent.planning.passes.target import target
+from flowise_dev_agent.planning.passes.uploads import uploads
 from flowise_dev_agent.planning.requests import PlanRequest, ReviewedPlan
 from flowise_dev_agent.schemas.plan import Plan
 
@@ -34,6 +35,7 @@ OF_PROPOSAL: Final[Sequence[Pass]] = (
     document_stores,
     ready_tools,
     images,
+    uploads,
     current_models,
     feasibility,
     missing_resources,

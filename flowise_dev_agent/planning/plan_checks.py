@@ -16,6 +16,7 @@ from flowise_dev_agent.planning.plan_findings import lost_texts
 from flowise_dev_agent.planning.requests import PatchRequest, PlanRequest
 from flowise_dev_agent.sanitize import shortened
 from flowise_dev_agent.schemas.plan import (
+    UPLOADS,
     AmendAnswer,
     FlowKind,
     NamedConnection,
@@ -48,7 +49,10 @@ def checked_plan(plan: Plan, request: PlanRequest, accounts: Sequence[PartAccoun
         return plan.model_copy(update=update | {"nodes": [], "credential_requirements": []})
     as_it_is = request.intent.operation == "copy" and not plan.removals
     problems: list[str] = []
-    if not (plan.nodes or plan.removals or plan.values or plan.disconnections or as_it_is):
+    if request.previous and plan.uploads is None:
+        plan = plan.model_copy(update={"uploads": request.previous.uploads})
+    changes = plan.nodes or plan.removals or plan.values or plan.disconnections or plan.uploads is not None
+    if not (changes or as_it_is):
         problems.append("`nodes` is empty. List the nodes to add or to change, or fill `declined`.")
     nodes: list[PlannedNode] = []
     new = []
@@ -131,7 +135,7 @@ def _lines_that_go(plan: Plan, request: PlanRequest) -> tuple[list[NamedConnecti
 
 def _only_answers(plan: Plan, request: PlanRequest) -> bool:
     """True for the answer to a question about a flow that was taken for a change, before anything was planned."""
-    changes = plan.nodes or plan.removals or plan.values or plan.declined
+    changes = plan.nodes or plan.removals or plan.values or plan.declined or plan.uploads is not None
     return bool(plan.answer) and not changes and bool(request.flow.existing) and request.previous is None
 
 
@@ -145,6 +149,7 @@ def accounted(plan: Plan, accounts: Sequence[PartAccount], request: PlanRequest)
     earlier = {*request.previous.removals} if request.previous else set[str]()
     ids = {*request.flow.existing, *(node.node_id for node in plan.nodes)}
     fields = {f"{value.node_id}.{value.param}" for value in plan.values}
+    fields |= {UPLOADS} if plan.uploads is not None else set()
     served: dict[str | None, list[str]] = {}
     for value in plan.values:
         served.setdefault(value.part, []).append(f"{value.node_id}.{value.param}")

@@ -16,7 +16,7 @@ from flowise_dev_agent.patch.model.agentflow import (
 )
 from flowise_dev_agent.patch.model.flow_data import Inputs
 from flowise_dev_agent.patch.model.nested import parse_path, with_value
-from flowise_dev_agent.patch.model.references import variable_head
+from flowise_dev_agent.patch.model.references import FILES, variable_head
 from flowise_dev_agent.patch.views.graph_view import GraphView
 from flowise_dev_agent.schemas.plan import Plan, PlannedNode
 
@@ -35,8 +35,6 @@ _ITEM: Final = "$iteration"
 #: Filled in everywhere.
 _NOW: Final = "current_date_time"
 _ALWAYS: Final = frozenset({_NOW, "$flow"})
-#: The text of the files in a chat; offered where the plan speaks of it.
-_FILES: Final = "file_attachment"
 #: Parts of a request that no declaration has to name.
 _OPEN: Final = ("$webhook", _ITEM)
 
@@ -56,7 +54,8 @@ def readable(step: PlannedNode, plan: Plan, flow: GraphView, server_variables: S
             continue
         names += [node_id, *(f"{node_id}.output.{key}" for key in facts.keys(node_id))]
     names += [f"$flow.state.{key}" for key in facts.state()]
-    names += [name for name in (_FILES, _NOW) if facts.speaks_of(name)]
+    names += [FILES] if plan.uploads or facts.speaks_of(FILES) else []
+    names += [_NOW] if facts.speaks_of(_NOW) else []
     return [*dict.fromkeys([*names, *(f"$vars.{name}" for name in server_variables)])]
 
 

@@ -16,6 +16,7 @@ from typing import Any, Literal
 from flowise_dev_agent.errors import FlowiseNotFoundError, WriteFailedError
 from flowise_dev_agent.flowise.flow_tags import without_tag
 from flowise_dev_agent.flowise.models import Chatflow, ChatflowCreate
+from flowise_dev_agent.flowise.uploads import SettingsChange, is_set
 from flowise_dev_agent.patch import payload_sha256
 from flowise_dev_agent.publish.outcomes import Base, Stale, Written, authorize, stale_base, stated
 from flowise_dev_agent.publish.steps import Role
@@ -71,7 +72,11 @@ class Publisher(StoreSteps):
             if adopted and flow.flow_data != flow_data:
                 # The same create was made for another payload (an earlier plan): bring it to this one, it is ours.
                 attempt.written = "unknown"
-                flow = await self._client.update_chatflow(flow.id, flow_data=flow_data)
+                fields = {
+                    "flow_data": flow_data,
+                    **({"chatbot_config": row.chatbot_config} if row.chatbot_config else {}),
+                }
+                flow = await self._client.update_chatflow(flow.id, **fields)
             attempt.written = "yes"
             return await self._read_back(intent, flow, adopted=adopted, keep=role == "flow" and "create")
 
@@ -86,9 +91,10 @@ class Publisher(StoreSteps):
         role: Role = "flow",
         reason: str = "update",
         name: str | None = None,
+        settings: SettingsChange | None = None,
     ) -> Written | Stale:
-        """Replace `flowData`, and the name if there is another, if the server still holds `base`; else `Stale`, and
-        nothing is written.
+        """Replace `flowData`, the name if there is another, and with it the settings, if the server still holds `base`;
+        else `Stale`, and nothing is written.
 
         `Stale` with a conflict when someone else saved over it at once. What the flow held before and holds after is
         kept as versions; for a draft only both texts of a conflict. Raises as `create` does.
@@ -99,7 +105,8 @@ class Publisher(StoreSteps):
         )
 
         def is_there(flow: Chatflow) -> bool:
-            return payload_sha256(flow.flow_data) == sha256 and name in (None, flow.name)
+            named = payload_sha256(flow.flow_data) == sha256 and name in (None, flow.name)
+            return named and is_set(settings, flow.chatbot_config)
 
         if intent.status == "done" and intent.result:
             return await self._outcome(intent.result)
@@ -128,6 +135,8 @@ class Publisher(StoreSteps):
                 return there if is_there(there) else None
 
             fields = {"flow_data": flow_data, **({"name": name} if name else {})}
+            if settings is not None:
+                fields["chatbot_config"] = settings(current.chatbot_config)
             response, adopted = await self._send(
                 intent,
                 attempt,
@@ -138,10 +147,17 @@ class Publisher(StoreSteps):
             return await self._read_back_change(intent, response, adopted=adopted, keep=keep)
 
     async def restore(
-        self, *, chatflow_id: str, flow_data: str, sha256: str, iteration: int, name: str | None = None
+        self,
+        *,
+        chatflow_id: str,
+        flow_data: str,
+        sha256: str,
+        iteration: int,
+        name: str | None = None,
+        settings: SettingsChange | None = None,
     ) -> Written:
         """Write a kept version back, whatever the flow holds now (that is kept as a version of its own); with `name`
-        the name that it had, too.
+        and `settings` those that it had, too.
 
         Raises:
             HashMismatchError: `flow_data` is not the text that was kept under `sha256`.
@@ -150,7 +166,7 @@ class Publisher(StoreSteps):
         """
         current = await self._client.get_chatflow(chatflow_id)
         as_before = payload_sha256(current.flow_data) == sha256 and name in (None, current.name)
-        if as_before and not await self._was_lost(chatflow_id, sha256):
+        if as_before and is_set(settings, current.chatbot_config) and not await self._was_lost(chatflow_id, sha256):
             await self._keep(current, reason="rollback", iteration=iteration)
             return Written(current.id, current.name, sha256, current.updated_date, unchanged=True)
         result = await self.update(
@@ -161,6 +177,7 @@ class Publisher(StoreSteps):
             iteration=iteration,
             reason="rollback",
             name=name,
+            settings=settings,
         )
         if isinstance(result, Stale):
             raise stale_base(current.name, result, undone="rolled back")

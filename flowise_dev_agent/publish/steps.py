@@ -21,6 +21,7 @@ from flowise_dev_agent.errors import (
 from flowise_dev_agent.flowise.client import FlowiseClient
 from flowise_dev_agent.flowise.flow_tags import draft_tag, flow_tag
 from flowise_dev_agent.flowise.models import Chatflow
+from flowise_dev_agent.flowise.uploads import kept_settings
 from flowise_dev_agent.patch import payload_sha256
 from flowise_dev_agent.persistence.database import Lease
 from flowise_dev_agent.persistence.flow_versions import Versions
@@ -292,6 +293,7 @@ class WriteSteps:
             chatflow_id=flow.id,
             name=flow.name,
             flow_data=flow.flow_data,
+            settings=kept_settings(flow.chatbot_config),
             updated_date=flow.updated_date,
             reason=reason,
             iteration=iteration,

@@ -14,6 +14,10 @@ from flowise_dev_agent.schemas.document_stores import PlannedStore
 
 Operation = Literal["create", "update", "copy", "question"]
 FlowKind = Literal["CHATFLOW", "AGENTFLOW"]
+#: Kinds of files that people can upload with a message.
+UploadKind = Literal["pdf", "word", "excel", "powerpoint", "text", "csv", "json", "html"]
+#: Name of a plan's uploads among the values that cover a part.
+UPLOADS: Final = "uploads"
 NO_TEST: Final = "no question shows it"
 
 
@@ -194,9 +198,9 @@ class Capability(Contract):
     credentials: list[CredentialBinding] = Field(default_factory=list)
     code: list[str] = Field(default_factory=list, description="Ids of nodes that run code.")
     tools: list[ToolBinding] = Field(default_factory=list)
-    effects: list[Annotated[str, StringConstraints(pattern=r"^(document_store|credential|upsert:.+)$")]] = Field(
-        default_factory=list
-    )
+    effects: list[
+        Annotated[str, StringConstraints(pattern=r"^(document_store|credential|upsert:.+|uploads:[a-z,]*)$")]
+    ] = Field(default_factory=list)
 
 
 class NamedConnection(Contract):
@@ -228,6 +232,11 @@ class _Proposed(Contract):
         default_factory=list,
         max_length=100,
         description="what the person named or will notice: model, temperature, prompt in full, addresses, limits",
+    )
+    uploads: list[UploadKind] | None = Field(
+        default=None,
+        max_length=8,
+        description="files that people upload; null: as now",
     )
     steps: list[str] = Field(default_factory=list, description="what will be done, in order, in plain words")
     credential_requirements: list[str] = Field(default_factory=list, description="Flowise credential types needed")
@@ -316,6 +325,12 @@ class Plan(_Proposed, Versioned, Worded):
     def only_renames(self) -> bool:
         """True if the plan only renames the flow."""
         return bool(self.new_name) and not (self.nodes or self.removals or self.values or self.connections)
+
+    @property
+    def only_sets_uploads(self) -> bool:
+        """True if the plan only says which files people can upload."""
+        changes = self.nodes or self.removals or self.values or self.connections or self.disconnections
+        return self.uploads is not None and not (changes or self.document_stores or self.new_name)
 
     @property
     def only_fills(self) -> bool:

@@ -184,14 +184,15 @@ def capability_words(
         for one in capability.credentials
     ]
     for effect in capability.effects:
-        kind, _, node_id = effect.partition(":")
-        words.append(
-            {
-                "document_store": said("plan.allows.document_store"),
-                "credential": said("plan.allows.new_credential"),
-                "upsert": said("plan.allows.upsert", node=node(node_id)),
-            }[kind]
-        )
+        match effect.partition(":"):
+            case "document_store", *_:
+                words.append(said("plan.allows.document_store"))
+            case "credential", *_:
+                words.append(said("plan.allows.new_credential"))
+            case "uploads", _, kinds:
+                words.append(_uploads([kind for kind in kinds.split(",") if kind], said))
+            case _, _, node_id:
+                words.append(said("plan.allows.upsert", node=node(node_id)))
     return words
 
 
@@ -208,6 +209,12 @@ def reached(capability: Capability, said: Callable[..., str]) -> list[str]:
         elif re.search(r"[\w\]]", host):
             found.append(host.strip(".,;"))
     return list(dict.fromkeys(found))
+
+
+def _uploads(kinds: Sequence[str], said: Callable[..., str]) -> str:
+    """Files that people can upload, in words."""
+    names = ", ".join(said(f"plan.upload.{kind}") for kind in kinds)
+    return said("plan.allows.uploads", files=names) if kinds else said("plan.allows.no_uploads")
 
 
 def credential_name(type_: str) -> str:
@@ -244,6 +251,8 @@ class _Words:
         )
         if plan.operation == "update" and not plan.kept:
             yield said("plan.summary.rest_stays")
+        if plan.uploads is not None:
+            yield _uploads(plan.uploads, said)
         for part in plan.not_done[:_PARTS]:
             yield said("plan.summary.not_done", quote=shortened(part.quote, _QUOTE))
         if len(plan.not_done) > _PARTS:

@@ -7,6 +7,7 @@ from uuid import UUID
 
 from flowise_dev_agent.errors import SecretInTextError, SessionConflictError, VersionNotFoundError
 from flowise_dev_agent.flowise.instances import Instances
+from flowise_dev_agent.flowise.uploads import as_kept
 from flowise_dev_agent.patch import GraphIR
 from flowise_dev_agent.persistence import FlowVersion, Sessions, Versions, WriteIntents
 from flowise_dev_agent.persistence.flow_versions import NumberedRow
@@ -129,10 +130,12 @@ class FlowVersions:
             iteration=version.iteration,
             # If the names of versions differ, the name is part of the version.
             name=version.name if await self._versions.was_renamed(version.chatflow_id) else None,
+            settings=None if version.settings is None else as_kept(version.settings),
         )
         if not written.unchanged:
             # The first version with this content shows its origin: found on the server, or written by the session.
-            first = next(row for row in rows if (row.sha256, row.name) == (version.sha256, version.name))
+            same = (version.sha256, version.name, version.settings)
+            first = next(row for row in rows if (row.sha256, row.name, row.settings) == same)
             await self._sessions.record_rollback(
                 session_id,
                 outcome="rolled_back" if first.reason.startswith("before_") else "accepted",

@@ -25,6 +25,7 @@ from flowise_dev_agent.agent.state import (
 )
 from flowise_dev_agent.agent.store_writes import fill_vector_stores, make_stores, remove_stores, take_stores
 from flowise_dev_agent.errors import WriteFailedError
+from flowise_dev_agent.flowise.uploads import SettingsChange, as_kept, taking
 from flowise_dev_agent.patch import GraphIR, PatchOp, payload_sha256
 from flowise_dev_agent.planning.passes.document_stores import to_make
 from flowise_dev_agent.publish import Base, Stale, Written, changes, draft_columns
@@ -125,7 +126,7 @@ async def _write_flow(state: AgentState, context: AgentContext, emit: Emitter) -
     if missing := to_make(state.plan.current, write.stores):
         return await make_stores(missing, state, context, emit)
     flow_data = await context.blobs.get(str(state.check.flow_sha))
-    staged = state.is_staged
+    staged, settings = state.is_staged, _settings(state)
     work_id = write.draft_id if staged else write.chatflow_id
     if work_id and write.base:
         result: Written | Stale = await context.publisher.update(
@@ -136,9 +137,10 @@ async def _write_flow(state: AgentState, context: AgentContext, emit: Emitter) -
             iteration=state.iteration,
             role="draft" if staged else "flow",
             name=None if staged else state.plan.current.new_name,
+            settings=settings,
         )
     elif staged and target:
-        result = await _create_draft(state, context, target, flow_data, authorised_sha256=validated)
+        result = await _create_draft(state, context, target, flow_data, authorised_sha256=validated, settings=settings)
     else:
         plan = state.plan.current
         result = await context.publisher.create(
@@ -147,6 +149,7 @@ async def _write_flow(state: AgentState, context: AgentContext, emit: Emitter) -
             kind=plan.flow_kind,
             validated_sha256=validated,
             iteration=state.iteration,
+            columns=_columns(state, settings),
         )
     if isinstance(result, Stale):
         return await _stopped(state, context, result, emit, where="work" if work_id else "live")
@@ -168,13 +171,21 @@ async def _write_flow(state: AgentState, context: AgentContext, emit: Emitter) -
 
 
 async def _create_draft(
-    state: AgentState, context: AgentContext, target: TargetFlow, flow_data: str, *, authorised_sha256: str | None
+    state: AgentState,
+    context: AgentContext,
+    target: TargetFlow,
+    flow_data: str,
+    *,
+    authorised_sha256: str | None,
+    settings: SettingsChange | None = None,
 ) -> Written | Stale:
     """Create a draft of the target, unless the target changed since it was read."""
     stale = await context.publisher.check(target.id, _known(state.write.live_base))
     if stale is not None:
         return stale
-    live = await context.publisher.read(target.id)
+    columns = draft_columns(await context.publisher.read(target.id))
+    if settings is not None:
+        columns["chatbot_config"] = settings(columns["chatbot_config"])
     return await context.publisher.create(
         name=f"{target.name} (draft)",
         flow_data=flow_data,
@@ -182,7 +193,7 @@ async def _create_draft(
         validated_sha256=authorised_sha256,
         iteration=state.iteration,
         role="draft",
-        columns=draft_columns(live),
+        columns=columns,
     )
 
 
@@ -202,6 +213,7 @@ async def _promote(state: AgentState, context: AgentContext, emit: Emitter) -> U
         iteration=state.iteration,
         reason="promote",
         name=state.plan.current.new_name,
+        settings=_settings(state),
     )
     if isinstance(result, Stale):
         return await _stopped(state, context, result, emit, where="live")
@@ -251,6 +263,9 @@ async def _roll_back(state: AgentState, context: AgentContext, emit: Emitter) ->
         sha256=original,
         iteration=iteration,
         name=state.target.flow.name if state.target.flow and state.plan.current.new_name else None,
+        settings=as_kept(before)
+        if (before := state.write.original_settings) is not None and _settings(state)
+        else None,
     )
     data = WriteData(chatflow_id=chatflow_id, flow=written.sha256)
     emit.put(data, text("event.put_back", flow=written.name))
@@ -278,6 +293,20 @@ async def _remove_draft(state: AgentState, context: AgentContext, emit: Emitter)
         emit.put(DecisionData(chatflow_id=draft_id), error.message)
     else:
         emit.put(WriteData(chatflow_id=draft_id), text("event.draft_deleted"))
+
+
+def _columns(state: AgentState, settings: SettingsChange | None) -> dict[str, str] | None:
+    """Columns of a new flow: a copy has the settings of the original, as far as the plan does not change them."""
+    before = state.write.original_settings
+    config = as_kept(before)(None) if before else None
+    config = settings(config) if settings else config
+    return {"chatbot_config": config} if config else None
+
+
+def _settings(state: AgentState) -> SettingsChange | None:
+    """Change of the flow's settings that the plan makes."""
+    uploads = state.plan.current.uploads
+    return None if uploads is None else taking(uploads)
 
 
 def _known(base: Base | None) -> Base:

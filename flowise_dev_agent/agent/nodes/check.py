@@ -9,8 +9,9 @@ from flowise_dev_agent.agent.context import AgentContext
 from flowise_dev_agent.agent.domain import SAMPLE_FAILS, Domains, WrittenCode
 from flowise_dev_agent.agent.emit import Emitter
 from flowise_dev_agent.agent.state import AgentState, BudgetQuestion, BudgetState, CheckState, Update
-from flowise_dev_agent.approval.ops import UNUSABLE, decided, for_the_model
-from flowise_dev_agent.patch import AddNode, errors, payload_sha256
+from flowise_dev_agent.approval.ops import UNUSABLE, decided, files_not_taken, for_the_model
+from flowise_dev_agent.flowise.uploads import takes_files
+from flowise_dev_agent.patch import AddNode, GraphIR, errors, payload_sha256
 from flowise_dev_agent.schemas.base import kept
 from flowise_dev_agent.schemas.event_data import ArtifactData, DecisionData, DriftData, RepairNote
 from flowise_dev_agent.settings import LimitSettings
@@ -33,8 +34,12 @@ async def validate(state: AgentState, runtime: Runtime[AgentContext], *, domains
             await domain.validate(context, flow_data, kind, base) for domain in domains.besides(state.plan.current)
         ]
         before = (await domains.primary.validate(context, base, kind)).findings if base else []
+        own = found.findings
+        if not _takes_files(state):
+            own = [*own, *files_not_taken(GraphIR.from_flow_data(flow_data))]
+            before = [*before, *(files_not_taken(GraphIR.from_flow_data(base)) if base else [])]
         findings = findings + decided(
-            [*found.findings, *(one for report in theirs for one in report.findings)],
+            [*own, *(one for report in theirs for one in report.findings)],
             before,
             ops=state.patch.ops,
             seeded=[op.node_id for op in state.pattern.ops if isinstance(op, AddNode)],
@@ -105,3 +110,9 @@ async def _flow_before(state: AgentState, context: AgentContext) -> str | None:
     """Flow before the change. Its existing problems are reported and do not block a change elsewhere."""
     original = state.write.original_sha
     return await context.blobs.get(original) if original else None
+
+
+def _takes_files(state: AgentState) -> bool:
+    """True if people can upload files in the flow after the plan."""
+    uploads = state.plan.current.uploads
+    return takes_files(state.write.original_settings) if uploads is None else bool(uploads)

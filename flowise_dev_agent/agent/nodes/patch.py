@@ -90,7 +90,7 @@ async def compile_patch_ir(
     ]
     if scope is None:
         raise LookupError("The scope of the patch is not defined.")
-    stays = plan.only_renames or plan.only_fills
+    stays = plan.only_renames or plan.only_fills or plan.only_sets_uploads
     if (plan.operation == "copy" and not plan.nodes and not plan.removals) or stays:
         return {
             "patch": PatchState(ops=[], nothing_to_change=None, own=False),
@@ -230,11 +230,14 @@ async def compile_flow_data(state: AgentState, runtime: Runtime[AgentContext]) -
         check = CheckState(flow_sha=None, findings=[drift.finding], unknown_types=[])
         return {"check": check, "catalogue": drift.catalogue}
     plan = state.plan.current
-    if not ops and (state.intent.operation == "copy" or plan.only_renames or plan.only_fills):
+    stays = plan.only_renames or plan.only_fills or plan.only_sets_uploads
+    if not ops and (state.intent.operation == "copy" or stays):
         # A copy as it is, a flow with another name, and one whose document store grows: the very bytes of the original.
         words = f"renamed to '{plan.new_name}'" if plan.new_name else "an unchanged copy"
         if plan.only_fills:
             words = f"the flow stays as it is; more files in {', '.join(one.name for one in plan.document_stores)}"
+        if plan.only_sets_uploads and state.intent.operation == "update":
+            words = f"the flow stays as it is; uploads: {', '.join(plan.uploads or ()) or 'none'}"
         change = Difference(text=words)
         check = CheckState(flow_sha=state.write.current_sha, change=change, unknown_types=[])
         return {"check": check, "catalogue": drift.catalogue}

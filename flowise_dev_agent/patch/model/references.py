@@ -10,6 +10,9 @@ from typing import Any
 #: Characters that survive the editor's split of handles at '-' and the server's split of references at '.'.
 NODE_ID = re.compile(r"[A-Za-z0-9_]+")
 
+#: Variable with the text of the files that people upload with a message.
+FILES = "file_attachment"
+
 _REFERENCE = re.compile(r"\{\{\s*([^{}.\s]+)\.data\.instance[^{}]*\}\}")
 _VARIABLE = re.compile(r"\{\{([^{}]*)\}\}")
 _HEAD = re.compile(r"[^.\[\s]+")
@@ -53,6 +56,11 @@ def variables(value: Any) -> list[str]:
     if isinstance(value, list):
         return [name for item in value for name in variables(item)]
     return []
+
+
+def reads_files(value: Any) -> bool:
+    """True if a text anywhere in a value reads the files that people upload with a message."""
+    return FILES in variables(value)
 
 
 def variable_head(variable: str) -> str:

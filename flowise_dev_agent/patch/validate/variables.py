@@ -12,7 +12,7 @@ from flowise_dev_agent.patch.model import agentflow as v2
 from flowise_dev_agent.patch.model.findings import Finding, error, warning
 from flowise_dev_agent.patch.model.flow_data import Values
 from flowise_dev_agent.patch.model.node import FlowNode
-from flowise_dev_agent.patch.model.references import variable_head, variables
+from flowise_dev_agent.patch.model.references import FILES, variable_head, variables
 from flowise_dev_agent.patch.model.visibility import js_truthy
 from flowise_dev_agent.patch.validate.context import AGENTFLOW, FlowContext, rule
 from flowise_dev_agent.patch.validate.order import RunOrder
@@ -23,7 +23,7 @@ _STATE_ROWS = "State"
 _UPDATES = "UpdateState"
 _QUESTION = "question"
 _PLAIN: Final = frozenset(
-    {_QUESTION, "chat_history", "current_date_time", "runtime_messages_length", "file_attachment", "loop_count"}
+    {_QUESTION, "chat_history", "current_date_time", "runtime_messages_length", FILES, "loop_count"}
 )
 _FLOW: Final = frozenset({"state", "sessionId", "chatId", "chatflowId", "apiMessageId", "input", "chatHistory"})
 #: Variables of the start -> kind of start that provides them.

@@ -563,6 +563,20 @@ async def test_uploaded_files_are_text_where_the_flow_allows_them(server: Server
     assert "fourteen seats" in await server.text(flow, "hi", uploads=[attached])
 
 
+@states("The text of the files also stands before the message")
+async def test_the_text_of_files_stands_before_the_message(server: Server, standin: ModelStandIn) -> None:
+    standin.script("READ", "fine")
+    steps = [start(), *llm(0, "system: READ"), reply("{{ question }}|{{ file_attachment }}"), *chain(START, LLM, REPLY)]
+    flow = await server.create(*steps)
+    await server.configure(flow, {"fullFileUpload": {"status": True, "allowedUploadFileTypes": "text/plain"}})
+    attached = {"data": "fourteen seats", "type": "file:full", "name": "note.txt", "mime": "text/plain"}
+    message, _, files = (await server.text(flow, "hi", uploads=[attached])).partition("|")
+    assert message.index("fourteen seats") < message.index("hi")
+    assert "fourteen seats" in files
+    assert "hi" not in files
+    assert any("fourteen seats" in text and "hi" in text for _, text in seen(standin)[0])
+
+
 @states("After a person's approval `{{ question }}` is empty")
 async def test_after_an_approval_the_question_is_in_the_output_of_the_start(server: Server) -> None:
     ops = [

@@ -18,6 +18,7 @@ from flowise_dev_agent.errors import (
     WriteFailedError,
 )
 from flowise_dev_agent.flowise.models import Chatflow, ChatflowCreate
+from flowise_dev_agent.flowise.uploads import as_kept, kept_settings, takes_files, taking
 from flowise_dev_agent.patch import payload_sha256
 from flowise_dev_agent.publish import (
     Base,
@@ -623,3 +624,22 @@ async def test_p90_what_a_person_changed_is_kept_before_a_rollback_deletes_it(de
     await desk.flowise.update_chatflow(ours.chatflow_id, flow_data=mine)
     await desk.again().delete_created(chatflow_id=ours.chatflow_id, iteration=0)
     assert desk.versions.rows[-1] == (ours.chatflow_id, "before_delete", mine)
+
+
+@pytest.mark.parametrize("flow", [FLOW, OTHER])
+async def test_settings_are_written_with_the_flow_once_and_put_back_with_it(desk: Desk, flow: str) -> None:
+    first = await desk.create()
+    row = await desk.flowise.update_chatflow(first.chatflow_id, chatbot_config='{"title":"Shop"}')
+    base = Base(payload_sha256(row.flow_data), row.updated_date)
+    desk.flowise.after["update"] = desk.flowise.lose(FlowiseTimeoutError)
+    given = {**change(first), "flow_data": flow, "validated_sha256": payload_sha256(flow), "base": base}
+    written = await desk.again().update(**given, settings=taking(["pdf"]))
+    assert isinstance(written, Written)
+    assert written.adopted
+    live = desk.flowise.flows[first.chatflow_id]
+    assert live.flow_data == flow
+    assert takes_files(kept_settings(live.chatbot_config))
+    await desk.again().restore(
+        chatflow_id=first.chatflow_id, flow_data=FLOW, sha256=payload_sha256(FLOW), iteration=2, settings=as_kept({})
+    )
+    assert desk.flowise.flows[first.chatflow_id].chatbot_config == '{"title":"Shop"}'

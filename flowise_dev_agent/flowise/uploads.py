@@ -1,0 +1,76 @@
+"""Files that people upload with a message: the key `fullFileUpload` of a flow's `chatbotConfig`.
+
+Flowise refuses each file while the key is off, and each type that it does not list (measured on 3.1.4). All other keys
+of the settings are somebody else's and stay as they are.
+"""
+
+import json
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, Final, TypeAlias
+
+from flowise_dev_agent.patch.model.json_text import as_dict, inner_json
+from flowise_dev_agent.schemas.base import JsonObject
+from flowise_dev_agent.schemas.plan import UploadKind
+
+#: Change of the text of a flow's `chatbotConfig`.
+SettingsChange: TypeAlias = Callable[[str | None], str]
+
+_KEY: Final = "fullFileUpload"
+_OFFICE: Final = "application/vnd.openxmlformats-officedocument"
+_TYPES: Final[Mapping[UploadKind, tuple[str, ...]]] = {
+    "pdf": ("application/pdf",),
+    "word": (f"{_OFFICE}.wordprocessingml.document", "application/msword"),
+    "excel": (f"{_OFFICE}.spreadsheetml.sheet", "application/vnd.ms-excel"),
+    "powerpoint": (f"{_OFFICE}.presentationml.presentation", "application/vnd.ms-powerpoint"),
+    "text": ("text/plain",),
+    "csv": ("text/csv",),
+    "json": ("application/json",),
+    "html": ("text/html",),
+}
+
+
+def taking(kinds: Collection[UploadKind]) -> SettingsChange:
+    """Change that lets people upload these kinds of files and no others; with none of them no file at all."""
+
+    def change(config: str | None) -> str:
+        settings = _read(config)
+        setting = {**as_dict(settings.get(_KEY)), "status": bool(kinds)}
+        if kinds:
+            listed = [type_ for kind, types in _TYPES.items() if kind in kinds for type_ in types]
+            setting["allowedUploadFileTypes"] = ",".join(listed)
+        return _written({**settings, _KEY: setting})
+
+    return change
+
+
+def as_kept(kept: JsonObject) -> SettingsChange:
+    """Change that puts back what `kept_settings` gave."""
+
+    def change(config: str | None) -> str:
+        others = {name: value for name, value in _read(config).items() if name != _KEY or name in kept}
+        return _written({**others, **kept})
+
+    return change
+
+
+def kept_settings(config: str | None) -> JsonObject:
+    """Part of a flow's settings that sessions change."""
+    return {name: value for name, value in _read(config).items() if name == _KEY}
+
+
+def takes_files(settings: JsonObject | None) -> bool:
+    """True if people can upload files in a flow with these settings."""
+    return bool(as_dict((settings or {}).get(_KEY)).get("status"))
+
+
+def is_set(change: SettingsChange | None, config: str | None) -> bool:
+    """True if the change would change nothing."""
+    return change is None or _read(change(config)) == _read(config)
+
+
+def _read(config: str | None) -> dict[str, Any]:
+    return as_dict(inner_json(config or ""))
+
+
+def _written(settings: Mapping[str, Any]) -> str:
+    return json.dumps(settings, ensure_ascii=False, separators=(",", ":"))
