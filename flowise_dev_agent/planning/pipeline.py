@@ -9,7 +9,7 @@ from flowise_dev_agent.planning.passes.attached import attached_files
 from flowise_dev_agent.planning.passes.coverage import missing_resources, uncovered_parts
 from flowise_dev_agent.planning.passes.document_stores import document_stores, measured_stores
 from flowise_dev_agent.planning.passes.examples import examples
-from flowise_dev_agent.planning.passes.feasibility import feasibility
+from flowise_dev_agent.planning.passes.feasibility import VARIABLE_TO_CREATE, feasibility
 from flowise_dev_agent.planning.passes.files_to_come import files_to_come
 from flowise_dev_agent.planning.passes.images import images
 from flowise_dev_agent.planning.passes.mappings import mappings
@@ -51,8 +51,8 @@ OF_TAKEN_PLAN: Final[Sequence[Pass]] = (
     personal_data,
     ending_models,
 )
-#: A model cannot correct these: the person has to say what they want.
-_FOR_THE_PERSON: Final = frozenset({NO_AGENT})
+#: A model cannot correct these: the person has to say what they want, or to do it.
+_FOR_THE_PERSON: Final = frozenset({NO_AGENT, VARIABLE_TO_CREATE})
 
 
 async def passed(context: PlanContext, passes: Sequence[Pass]) -> PlanContext:

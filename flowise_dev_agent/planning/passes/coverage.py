@@ -30,8 +30,10 @@ def uncovered_parts(context: PlanContext) -> PlanContext:
     return replace(context, plan=plan, problems=(*context.problems, *problems))
 
 
-#: The code of a finding on a document store, flow, tool or variable that the plan uses and the server lacks.
+#: The code of a finding on a document store, flow or tool that the plan uses and the server lacks.
 NOT_ON_THE_SERVER: Final = "NOT_ON_THE_SERVER"
+#: The code of a finding on a variable that callers are to fill, which Flowise does not let them.
+VARIABLE_NOT_BY_CALLER: Final = "VARIABLE_NOT_BY_CALLER"
 #: Characters that are written in more than one way.
 _ALIKE: Final = str.maketrans("\u2018\u2019\u201c\u201d\u201e\u00ab\u00bb\u2013\u2014\u2011", '\'\'"""""---')
 _QUOTED: Final = re.compile(r"\"([^\"]{2,300})\"")
@@ -51,8 +53,8 @@ class _Fact(NamedTuple):
 
 
 def without_missing_resources(plan: Plan) -> Plan:
-    """Mark parts as not possible if a finding names a missing resource that they need."""
-    lacking = [one for one in plan.findings if one.code == NOT_ON_THE_SERVER]
+    """Mark parts as not possible if a finding names something that they need and the server does not give."""
+    lacking = [one for one in plan.findings if one.code in (NOT_ON_THE_SERVER, VARIABLE_NOT_BY_CALLER)]
     parts = [
         part.model_copy(update={"state": "not_possible", "reason": why.message})
         if part.state == "covered" and (why := next((one for one in lacking if _needs(part, one)), None))

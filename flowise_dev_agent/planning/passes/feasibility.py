@@ -34,11 +34,11 @@ from flowise_dev_agent.patch.model.nested import nested_components
 from flowise_dev_agent.patch.model.references import has_variable
 from flowise_dev_agent.patch.model.values import is_empty
 from flowise_dev_agent.planning.context import PlanContext
-from flowise_dev_agent.planning.passes.coverage import NOT_ON_THE_SERVER
+from flowise_dev_agent.planning.passes.coverage import NOT_ON_THE_SERVER, VARIABLE_NOT_BY_CALLER
 from flowise_dev_agent.planning.prompt_writing import INSTRUCTIONS
 from flowise_dev_agent.planning.values import with_files_to_come, with_planned_values
 from flowise_dev_agent.sanitize import shortened
-from flowise_dev_agent.schemas.plan import Plan
+from flowise_dev_agent.schemas.plan import Plan, PlannedValue
 
 #: Finding codes that depend on connections and credentials, which a plan does not have.
 _LATER: Final = frozenset(
@@ -51,6 +51,10 @@ _GIVERS_SHOWN: Final = 4
 #: Seconds for all lists together; without them the resources are not checked.
 _LOOKUP_SECS: Final = 20.0
 _VARIABLE_READ: Final = re.compile(r"\$vars\.([A-Za-z_]\w{0,99})")
+#: `overrideConfig.vars` and `"overrideConfig": {"vars"` in the person's words.
+_PASSED_VARIABLES: Final = re.compile(r"overrideConfig\W{1,10}vars\b", re.IGNORECASE)
+#: The code of a finding on a variable that the person has to create: no plan can put anything in its place.
+VARIABLE_TO_CREATE: Final = "VARIABLE_TO_CREATE"
 #: Lists of node types that only the server has, by the type that lists them.
 _OWN: Final[Mapping[tuple[str, str], str]] = {
     (CUSTOM_TOOL, "listTools"): "custom tool",
@@ -60,6 +64,7 @@ _OWN: Final[Mapping[tuple[str, str], str]] = {
 
 async def feasibility(context: PlanContext) -> PlanContext:
     """Check the plan against the flow and the server, as far as possible before the approval."""
+    context = context.found(_by_callers(context))
     if context.lookups is None:
         return context
     return context.found(await context.lookups.review_plan(context.plan, context.base))
@@ -192,7 +197,7 @@ class _Choice(NamedTuple):
 
 
 async def _missing_resources(plan: Plan, graph: GraphIR, schemas: Schemas, flowise: FlowiseClient) -> list[Finding]:
-    """Findings for document stores, flows, assistants, tools and variables that the plan uses and the server lacks."""
+    """Findings for resources that the plan uses and the server lacks: stores, flows, assistants, tools, variables."""
     found: list[Finding] = []
     options: dict[tuple[str, str], list[OptionEntry] | None] = {}
     for choice in _choices(plan, graph, schemas):
@@ -277,28 +282,52 @@ async def _options(flowise: FlowiseClient, name: str, method: str) -> list[Optio
         return None
 
 
+def _variables_read(plan: Plan) -> dict[str, PlannedValue]:
+    """Variables of the server that planned values read, by name, each with the first value that does."""
+    found: dict[str, PlannedValue] = {}
+    for value in plan.values:
+        for name in _VARIABLE_READ.findall(json.dumps(value.value, ensure_ascii=False)):
+            found.setdefault(name, value)
+    return found
+
+
 async def _missing_variables(plan: Plan, flowise: FlowiseClient) -> list[Finding]:
-    read = {
-        name: value
-        for value in plan.values
-        for name in _VARIABLE_READ.findall(json.dumps(value.value, ensure_ascii=False))
-    }
+    """Findings for variables that the server lacks: the person can create them, so the plan keeps them."""
+    read = _variables_read(plan)
     if not read:
         return []
     try:
-        known = [str(one.get("name")) for one in await flowise.list_variables()]
+        known = {str(one.get("name")) for one in await flowise.list_variables()}
     except FlowiseError:
         return []
     return [
         Finding(
-            code=NOT_ON_THE_SERVER,
+            code=VARIABLE_TO_CREATE,
             severity="warning",
             detail=f"`{value.param}` of {value.node_id} reads the variable {name!r}, which the server does not have.",
             where=value.node_id,
             field=value.param,
-            params={"value": name},
-            hint=_hint("variable", [_shown(one) for one in known]),
+            params={"name": name},
+            hint=f"Create the variable {name!r} in Flowise. It has one value for all callers.",
         )
         for name, value in read.items()
         if name not in known
     ]
+
+
+def _by_callers(context: PlanContext) -> Iterator[Finding]:
+    """Findings for variables whose value the person wants to pass with each request, which Flowise does not take."""
+    if not any(_PASSED_VARIABLES.search(words) for words in context.words):
+        return
+    for name, value in _variables_read(context.plan).items():
+        yield Finding(
+            code=VARIABLE_NOT_BY_CALLER,
+            severity="warning",
+            detail=f"`{value.param}` of {value.node_id} reads the variable {name!r}, and Flowise fills it from the "
+            "server only, never from overrideConfig.vars.",
+            where=value.node_id,
+            field=value.param,
+            params={"name": name},
+            hint="Take the value from the message, from a form (`{{ $form.name }}`) or from a webhook "
+            "(`{{ $webhook.body.name }}`), or mark the part as not_possible with this reason.",
+        )

@@ -8,8 +8,10 @@ from flowise_dev_agent.errors import FlowiseServerError
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import AddNode, Connect, Finding, GraphIR, OptionEntry, compile_ops
 from flowise_dev_agent.planning.passes.feasibility import reviewed
+from flowise_dev_agent.planning.pipeline import Review
 from flowise_dev_agent.planning.values import with_files_to_come
-from flowise_dev_agent.schemas.plan import Plan, PlannedNode, PlannedValue
+from flowise_dev_agent.schemas.plan import Part, Plan, PlannedNode, PlannedValue
+from tests.support.requests import plan_request
 from tests.unit.agent.rig import BenchFlowise, plan
 from tests.unit.agent.test_update import made_for
 
@@ -211,16 +213,37 @@ async def test_what_the_plan_takes_from_the_server_is_looked_up(
     assert [one.rpartition(".")[2] for one in server.asked] == [listed]
 
 
-async def test_a_variable_that_the_server_lacks_is_found_with_those_that_it_has(catalogue: NodeStore) -> None:
+def reading_variables(**more: Any) -> Plan:
+    reply = "directReplyAgentflow_0"
+    values = {f"{reply}.directReplyMessage": "{{ $vars.region }} and {{ $vars.country }}"}
+    asked = Part(id="p1", quote="the country", state="covered", nodes=[reply], values=[*values])
+    return planned(reply, values=values, parts=[asked], **more)
+
+
+async def test_a_variable_that_the_server_lacks_is_for_the_person_to_create(catalogue: NodeStore) -> None:
     server = Server(variables=("region",))
-    wanted = planned(
-        "directReplyAgentflow_0",
-        values={"directReplyAgentflow_0.directReplyMessage": "{{ $vars.region }} and {{ $vars.country }}"},
-    )
-    (finding,) = await review(wanted, catalogue, server=server)
-    assert finding.code == "NOT_ON_THE_SERVER"
-    assert "'country'" in finding.detail
-    assert "region" in finding.hint
+    (finding,) = await review(reading_variables(), catalogue, server=server)
+    assert (finding.code, finding.params["name"]) == ("VARIABLE_TO_CREATE", "country")
+    found = reading_variables(findings=[finding])
+    result = await Review()(found, plan_request(catalogue))
+    # Neither another answer of the model nor a part less.
+    assert result.problems == ()
+    assert [part.state for part in result.plan.parts] == ["covered"]
+
+
+@pytest.mark.parametrize(
+    ("words", "state"),
+    [
+        ("The app passes the country in overrideConfig.vars.", "not_possible"),
+        ('The app sends {"overrideConfig": {"vars": {"country": "x"}}}.', "not_possible"),
+        ("The app passes overrideConfig.sessionId.", "covered"),
+    ],
+)
+async def test_a_variable_cannot_be_filled_by_callers(words: str, state: str, catalogue: NodeStore) -> None:
+    result = await Review()(reading_variables(), plan_request(catalogue, requirement=words))
+    assert {one.code for one in result.plan.findings} == (set() if state == "covered" else {"VARIABLE_NOT_BY_CALLER"})
+    assert [part.state for part in result.plan.parts] == [state]
+    assert bool(result.problems) == (state == "not_possible")
 
 
 async def test_a_plain_plan_asks_the_server_nothing(catalogue: NodeStore) -> None:
