@@ -13,7 +13,7 @@ from flowise_dev_agent.patch.model.nested import nested_components, parse_path, 
 from flowise_dev_agent.patch.model.placeholders import MARK, stands_in
 from flowise_dev_agent.sanitize import shortened
 from flowise_dev_agent.schemas.base import JsonValue
-from flowise_dev_agent.schemas.plan import Criterion, Expectation, Part, Plan, PlannedValue, TestCase
+from flowise_dev_agent.schemas.plan import UPLOADS, Criterion, Expectation, Part, Plan, PlannedValue, TestCase
 from flowise_dev_agent.schemas.plan_text import PROSE
 from flowise_dev_agent.schemas.verdict import (
     NOT_THE_FLOW,
@@ -540,6 +540,8 @@ class _Change:
         A node that stays as it was is none, unless the plan keeps it on purpose, or the flow is a copy.
         """
         copies = self.plan.operation == "copy"
+        if UPLOADS in part.values and self.plan.uploads is not None:
+            return True  # written with the flow, beside its nodes
         values = [
             value
             for value in self.plan.values

@@ -228,6 +228,8 @@ WITH_SEARCH = flow(chatOpenAI_0=MODEL, search_0=SEARCH)
         (contract_of(values=["search_0.topK"]), WITH_SEARCH, "not_shown"),
         (contract_of("search_0", operation="copy"), WITH_SEARCH, "done"),
         (contract_of(new_name="Desk"), WITH_SEARCH, "done"),
+        (contract_of(values=["uploads"], uploads=["pdf"]), WITH_SEARCH, "done"),
+        (contract_of(values=["uploads"]), WITH_SEARCH, "not_shown"),
     ],
 )
 def test_a_part_is_done_only_by_a_change_or_a_setting_of_the_flow(contract: Plan, after: str, state: str) -> None:
