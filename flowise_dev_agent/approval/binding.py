@@ -1,7 +1,7 @@
 """Bind ops to the approved plan: nothing outside the plan is written, and nothing in the plan is left out.
 
-The approval is a set of nodes, addresses, credential types, code and tools (`Capability`, made by code from the plan).
-A flow's text, a tool's text or a pattern can make a model write other ops; they come back as findings.
+The approval is a set of nodes, addresses, credential types, code, tools and lines (`Capability`, made by code from the
+plan). A flow's text, a tool's text or a pattern can make a model write other ops; they come back as findings.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -10,6 +10,7 @@ from typing import Any, Final
 from pydantic import JsonValue
 
 from flowise_dev_agent.approval.addresses import named_addresses
+from flowise_dev_agent.approval.lines import before_approval, line_changes
 from flowise_dev_agent.approval.reach import (
     flows_in,
     holds_code,
@@ -62,10 +63,11 @@ _TOOLS: Final = frozenset({"Tools", "Tools (MCP)"})
 _SHOWN: Final = 80
 
 
-def capability_of(plan: Plan, said: Iterable[str], schemas: Schemas) -> Capability:
+def capability_of(plan: Plan, said: Iterable[str], schemas: Schemas, base: GraphIR | None = None) -> Capability:
     """Capability that the approval of `plan` grants.
 
     Addresses that the person names in `said` are allowed too, those of hosts that they forbid are not.
+    `base` is the flow that the plan changes.
     """
     nodes: dict[str, NodeCapability] = {}
     for node in plan.nodes:
@@ -110,6 +112,8 @@ def capability_of(plan: Plan, said: Iterable[str], schemas: Schemas) -> Capabili
             *(f"upsert:{id_}" for id_ in _filled(plan, planned)),
             *([f"uploads:{','.join(plan.uploads)}"] if plan.uploads is not None else []),
         ],
+        lines=line_changes(plan),
+        before_approval=before_approval(plan, base) if base else [],
     )
 
 
@@ -123,7 +127,9 @@ def _filled(plan: Plan, planned: Mapping[str, NodeSchema | None]) -> list[str]:
 
 
 def with_agreed(capability: Capability, agreed: Capability | None) -> Capability:
-    """Add to `capability` the hosts of an earlier approval, and all fields of the nodes that the session added."""
+    """Add to `capability` the hosts and lines of an earlier approval, and all fields of the nodes that the session
+    added.
+    """
     if agreed is None:
         return capability
     added = {id_ for id_, node in agreed.nodes.items() if node.params == "all"}
@@ -131,7 +137,14 @@ def with_agreed(capability: Capability, agreed: Capability | None) -> Capability
         id_: node.model_copy(update={"params": "all"}) if id_ in added and node.action == "change" else node
         for id_, node in capability.nodes.items()
     }
-    return capability.model_copy(update={"nodes": nodes, "hosts": sorted({*capability.hosts, *agreed.hosts})})
+    return capability.model_copy(
+        update={
+            "nodes": nodes,
+            "hosts": sorted({*capability.hosts, *agreed.hosts}),
+            "lines": [*agreed.lines, *(one for one in capability.lines if one not in agreed.lines)],
+            "before_approval": sorted({*capability.before_approval, *agreed.before_approval}),
+        }
+    )
 
 
 def amended(plan: Plan, answer: AmendAnswer, more_credentials: Iterable[str], schemas: Schemas) -> Plan:
@@ -149,6 +162,11 @@ def amended(plan: Plan, answer: AmendAnswer, more_credentials: Iterable[str], sc
             "nodes": [*plan.nodes, *(node for node in answer.nodes if node.node_id not in known)],
             "removals": [*dict.fromkeys([*plan.removals, *answer.removals])],
             "kept": [id_ for id_ in plan.kept if id_ not in touched],
+            "connections": [*plan.connections, *(one for one in answer.connections if one not in plan.connections)],
+            "disconnections": [
+                *plan.disconnections,
+                *(one for one in answer.disconnections if one not in plan.disconnections),
+            ],
             "values": _with_values(plan.values, answer.values),
             "credential_requirements": [*dict.fromkeys([*plan.credential_requirements, *more_credentials])],
         }
@@ -255,6 +273,8 @@ def beyond_approval(capability: Capability, agreed: Capability) -> Capability | 
         code=[id_ for id_ in capability.code if id_ not in agreed.code],
         tools=[tool for tool in capability.tools if tool not in agreed.tools],
         effects=[effect for effect in capability.effects if effect not in agreed.effects],
+        lines=[line for line in capability.lines if line not in agreed.lines],
+        before_approval=[id_ for id_ in capability.before_approval if id_ not in agreed.before_approval],
     )
     return None if beyond == Capability() else beyond
 

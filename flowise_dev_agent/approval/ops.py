@@ -8,6 +8,7 @@ from difflib import get_close_matches
 from typing import Final
 
 from flowise_dev_agent.approval.binding import not_met, outside_plan, untouched
+from flowise_dev_agent.approval.lines import rerouted
 from flowise_dev_agent.errors import ModelOutputError, PatchError
 from flowise_dev_agent.knowledge.flow_check import excused
 from flowise_dev_agent.patch import (
@@ -74,8 +75,8 @@ class PatchScope(Contract):
 
 @dataclass(frozen=True)
 class Compiled:
-    """Compiled flow and the ops that made it. `lacking`: findings on missing parts of the plan; `left_out`: warnings
-    for fields of the ops that were dropped, and for planned nodes that nothing changes.
+    """Compiled flow and the ops that made it. `lacking`: findings on missing parts of the plan and on lines outside of
+    it; `left_out`: warnings for fields of the ops that were dropped, and for planned nodes that nothing changes.
     """
 
     result: CompileResult
@@ -112,6 +113,7 @@ async def compiled(
     files: Mapping[str, str] | None = None,
     stores: Mapping[str, str] | None = None,
     original: GraphIR | None = None,
+    by_model: bool = True,
 ) -> Compiled:
     """Compile the ops, and compare the flow with the plan. Raises PatchError if the ops cannot be compiled.
 
@@ -136,7 +138,10 @@ async def compiled(
             raise
         result = await compile_(kept)
     left_out += untouched(plan, original or base, result.graph)
-    return Compiled(result, kept, not_met(plan_with_ids(plan, ids), base, result.graph), left_out)
+    lacking = not_met(plan_with_ids(plan, ids), base, result.graph)
+    if by_model and plan.capability is not None:
+        lacking += await asyncio.to_thread(rerouted, plan, plan.capability, original or base, result.graph, schemas)
+    return Compiled(result, kept, lacking, left_out)
 
 
 def _superfluous(found: Sequence[Finding], ops: Sequence[PatchOp], plan: Plan, schemas: Schemas) -> list[Finding]:

@@ -51,7 +51,8 @@ def checked_plan(plan: Plan, request: PlanRequest, accounts: Sequence[PartAccoun
     problems: list[str] = []
     if request.previous and plan.uploads is None:
         plan = plan.model_copy(update={"uploads": request.previous.uploads})
-    changes = plan.nodes or plan.removals or plan.values or plan.disconnections or plan.uploads is not None
+    relined = plan.disconnections or plan.connections
+    changes = plan.nodes or plan.removals or plan.values or relined or plan.uploads is not None
     if not (changes or as_it_is):
         problems.append("`nodes` is empty. List the nodes to add or to change, or fill `declined`.")
     nodes: list[PlannedNode] = []
@@ -66,7 +67,12 @@ def checked_plan(plan: Plan, request: PlanRequest, accounts: Sequence[PartAccoun
     lines, no_lines = _lines_that_go(plan, request)
     problems += no_lines
     plan = plan.model_copy(
-        update={"removals": [id_ for id_ in plan.removals if id_ not in done], "disconnections": lines}
+        update={
+            "removals": [id_ for id_ in plan.removals if id_ not in done],
+            "disconnections": lines,
+            # The op writer makes the lines of new nodes.
+            "connections": [one for one in plan.connections if {one.source, one.target} <= {*request.flow.existing}],
+        }
     )
     for node in plan.nodes:
         schema = request.nodes.get(node.node_name)

@@ -188,6 +188,15 @@ class ToolBinding(Contract):
     name: str
 
 
+class LineChange(Contract):
+    """A line between two nodes of the flow that a plan adds or takes away; a new way for a step has one of each."""
+
+    source: str
+    output: str = ""
+    target: str
+    change: Literal["add", "remove"]
+
+
 class Capability(Contract):
     """Everything that an approved plan may touch; made by code and shown with the plan."""
 
@@ -201,6 +210,11 @@ class Capability(Contract):
     effects: list[
         Annotated[str, StringConstraints(pattern=r"^(document_store|credential|upsert:.+|uploads:[a-z,]*)$")]
     ] = Field(default_factory=list)
+    lines: list[LineChange] = Field(default_factory=list)
+    before_approval: list[str] = Field(
+        default_factory=list,
+        description="Ids of steps that will run before the approval of a person, and now after it.",
+    )
 
 
 class NamedConnection(Contract):
@@ -227,6 +241,9 @@ class _Proposed(Contract):
     disconnections: list[NamedConnection] = Field(
         default_factory=list,
         description="lines of the existing flow that go",
+    )
+    connections: list[NamedConnection] = Field(
+        default_factory=list, description="new lines between nodes that the existing flow has"
     )
     values: list[PlannedValue] = Field(
         default_factory=list,
@@ -285,9 +302,6 @@ class Plan(_Proposed, Versioned, Worded):
     domain_targets: list[str] = Field(default_factory=lambda: ["flowise"])
     parts: list[Part] = Field(default_factory=list, max_length=40)
     capability: Capability | None = None
-    connections: list[NamedConnection] = Field(
-        default_factory=list, description="Connections that do not follow from the types of the nodes."
-    )
     document_stores: list[PlannedStore] = Field(
         default_factory=list, description="Made of the person's files before the flow is written."
     )
@@ -401,6 +415,8 @@ class AmendAnswer(Contract):
     nodes: list[PlannedNode] = Field(default_factory=list)
     removals: list[str] = Field(default_factory=list)
     values: list[PlannedValue] = Field(default_factory=list)
+    connections: list[NamedConnection] = Field(default_factory=list)
+    disconnections: list[NamedConnection] = Field(default_factory=list)
     reason: str
 
 

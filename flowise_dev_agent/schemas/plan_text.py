@@ -176,6 +176,15 @@ def capability_words(
 
     words = [said("plan.allows.host", host=where) for where in reached(capability, said)]
     words += [said("plan.allows.code", node=node(id_)) for id_ in capability.code]
+    words += [said("plan.allows.before_approval", node=node(id_)) for id_ in capability.before_approval]
+    words += [
+        said(
+            "plan.allows.line_add" if one.change == "add" else "plan.allows.line_remove",
+            source=node(one.source),
+            target=node(one.target),
+        )
+        for one in capability.lines
+    ]
     words += [said("plan.allows.tool", node=node(tool.node_id), tool=node(tool.name)) for tool in capability.tools]
     words += [
         said("plan.allows.credential", type=credential_name(one.type))

@@ -255,6 +255,7 @@ async def compile_flow_data(state: AgentState, runtime: Runtime[AgentContext]) -
             files=files,
             stores=state.write.stores,
             original=await _original(state, context),
+            by_model=not state.patch.own,
         )
     except PatchError as error:
         findings = findings_of(error)

@@ -1,0 +1,205 @@
+"""Lines are part of the approval: nothing leads around a guard, into a step that acts, or changes an order unsaid."""
+
+from typing import Any
+
+import pytest
+
+from flowise_dev_agent.approval.binding import beyond_approval, capability_of
+from flowise_dev_agent.approval.lines import rerouted
+from flowise_dev_agent.approval.ops import compiled, completed
+from flowise_dev_agent.knowledge.nodes import NodeStore
+from flowise_dev_agent.patch import (
+    AddNode,
+    Connect,
+    Disconnect,
+    GraphIR,
+    PatchOp,
+    RemoveNode,
+    SetParam,
+    compile_ops,
+)
+from flowise_dev_agent.schemas.plan import LineChange, Plan
+from flowise_dev_agent.schemas.plan_text import capability_words
+from tests.unit.agent.test_plan_binding import CHAT, contract, planned, value
+
+
+def node(id_: str, **params: Any) -> PatchOp:
+    return AddNode(node_name=id_.rpartition("_")[0], node_id=id_, params=params)
+
+
+def line(source: str, target: str, branch: str | None = None) -> PatchOp:
+    return Connect(source_node_id=source, source_anchor=branch, target_node_id=target)
+
+
+def cut(source: str, target: str, branch: str | None = None) -> PatchOp:
+    return Disconnect(source_node_id=source, source_anchor=branch, target_node_id=target)
+
+
+START, DRAFT, CHECK, ASK = "startAgentflow_0", "llmAgentflow_0", "llmAgentflow_1", "humanInputAgentflow_0"
+CODE, CALL, SORT, NO = "customFunctionAgentflow_0", "httpAgentflow_0", "conditionAgentflow_0", "directReplyAgentflow_0"
+LATE = "directReplyAgentflow_1"
+#: start > draft > check > sort -0> ask -0> code > call, ask -1> no, sort -1> late
+FLOW: list[PatchOp] = [
+    *(node(id_) for id_ in (START, DRAFT, CHECK, ASK, CODE, CALL, NO, LATE)),
+    node(SORT, conditions=[{"type": "string", "value1": "{{ question }}", "operation": "contains", "value2": "order"}]),
+    line(START, DRAFT),
+    line(DRAFT, CHECK),
+    line(CHECK, SORT),
+    line(SORT, ASK, "0"),
+    line(SORT, LATE, "1"),
+    line(ASK, CODE, "0"),
+    line(ASK, NO, "1"),
+    line(CODE, CALL),
+]
+POLITE = contract(planned(DRAFT), values=[value(DRAFT, "llmUserMessage", "x")], credential_requirements=[])
+REPLY, NEXT = "directReplyAgentflow_2", "llmAgentflow_3"
+#: A plan that adds a step, and says nothing of other lines.
+LONGER = contract(planned(DRAFT), *(planned(id_, existing=False) for id_ in ("llmAgentflow_2", NEXT, REPLY)))
+LOOPED = contract(planned(DRAFT), planned("loopAgentflow_0", existing=False))
+
+
+def outside(ops: list[PatchOp], plan: Plan, catalogue: NodeStore, flow: list[PatchOp] = FLOW) -> list[str]:
+    base = compile_ops(GraphIR.empty(), flow, catalogue.schemas).graph
+    after = compile_ops(base, ops, catalogue.schemas).graph
+    capability = capability_of(plan, [], catalogue.schemas, base)
+    found = rerouted(plan, capability, base, after, catalogue.schemas)
+    assert all((one.code, one.severity) == ("OUTSIDE_PLAN", "error") for one in found)
+    return [one.detail for one in found]
+
+
+INJECTIONS: dict[str, tuple[Plan, list[PatchOp], str]] = {
+    "around the approval into a call": (POLITE, [line(DRAFT, CALL)], f"around '{ASK}'"),
+    "around the approval into code": (POLITE, [line(DRAFT, CODE)], f"around '{ASK}'"),
+    "around the condition into the approval": (POLITE, [line(DRAFT, ASK)], f"around '{SORT}'"),
+    "around the condition into a reply": (POLITE, [line(DRAFT, LATE)], f"around '{SORT}'"),
+    "from the start": (POLITE, [line(START, CALL)], f"around '{ASK}'"),
+    "a rejection runs the call": (POLITE, [line(ASK, CALL, "1")], f"around '{ASK}', branch 0"),
+    "the branches of the approval change places": (
+        POLITE,
+        [cut(ASK, CODE, "0"), cut(ASK, NO, "1"), line(ASK, CODE, "1"), line(ASK, NO, "0")],
+        f"around '{ASK}', branch 0",
+    ),
+    "the other branch of the condition": (POLITE, [line(SORT, CODE, "1")], f"around '{ASK}'"),
+    "a line goes and another one leads around": (POLITE, [cut(ASK, CODE), line(DRAFT, CODE)], f"around '{ASK}'"),
+    "through a new step of the plan": (
+        LONGER,
+        [node("llmAgentflow_2"), line(DRAFT, "llmAgentflow_2"), line("llmAgentflow_2", CALL)],
+        f"around '{ASK}'",
+    ),
+    "through two new steps of the plan": (
+        LONGER,
+        [
+            *(node(id_) for id_ in ("llmAgentflow_2", NEXT)),
+            line(DRAFT, NEXT),
+            line(NEXT, "llmAgentflow_2"),
+            line("llmAgentflow_2", CODE),
+        ],
+        f"around '{ASK}'",
+    ),
+    "a new loop that jumps behind the approval": (
+        LOOPED,
+        [node("loopAgentflow_0", loopBackToNode=f"{CALL}-HTTP"), line(DRAFT, "loopAgentflow_0")],
+        f"around '{ASK}'",
+    ),
+    "another order": (
+        POLITE,
+        [
+            cut(START, DRAFT),
+            cut(DRAFT, CHECK),
+            cut(CHECK, SORT),
+            line(START, CHECK),
+            line(CHECK, DRAFT),
+            line(DRAFT, SORT),
+        ],
+        f"'{CHECK}' ran after '{DRAFT}'",
+    ),
+    "a check is taken out of the way": (POLITE, [cut(DRAFT, CHECK)], f"the line from '{DRAFT}' to '{CHECK}' goes"),
+    "straight past a step into a call": (
+        contract(planned(ASK), values=[value(ASK, "humanInputDescription", "Really?")]),
+        [line(ASK, CALL, "0")],
+        "reaches out",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", INJECTIONS)
+def test_p85_a_line_that_the_plan_does_not_say_is_outside_of_it(name: str, catalogue: NodeStore) -> None:
+    plan, ops, why = INJECTIONS[name]
+    assert any(why in detail for detail in outside(ops, plan, catalogue)), outside(ops, plan, catalogue)
+
+
+EDITS: dict[str, tuple[Plan, list[PatchOp]]] = {
+    "a field": (POLITE, [SetParam(node_id=DRAFT, param_name="llmUserMessage", value="x")]),
+    "a step in between": (
+        LONGER,
+        [node("llmAgentflow_2"), cut(DRAFT, CHECK), line(DRAFT, "llmAgentflow_2"), line("llmAgentflow_2", CHECK)],
+    ),
+    "a step between the approval and the call": (
+        LONGER,
+        [node("llmAgentflow_2"), cut(CODE, CALL), line(CODE, "llmAgentflow_2"), line("llmAgentflow_2", CALL)],
+    ),
+    "a step at the end": (LONGER, [node(REPLY), line(CALL, REPLY)]),
+    "a step is removed": (
+        contract(removals=[CHECK]),
+        [RemoveNode(node_id=CHECK), line(DRAFT, SORT)],
+    ),
+    "a line that the plan says": (
+        contract(planned(DRAFT), connections=[{"source": DRAFT, "target": CALL}]),
+        [line(DRAFT, CALL)],
+    ),
+    "an order that the plan says": (
+        contract(
+            planned(DRAFT),
+            connections=[{"source": s, "target": t} for s, t in ((START, CHECK), (CHECK, DRAFT), (DRAFT, SORT))],
+            disconnections=[{"source": s, "target": t} for s, t in ((START, DRAFT), (DRAFT, CHECK), (CHECK, SORT))],
+        ),
+        INJECTIONS["another order"][1],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", EDITS)
+def test_p85_ordinary_edits_and_what_the_plan_says_are_covered(name: str, catalogue: NodeStore) -> None:
+    plan, ops = EDITS[name]
+    assert outside(ops, plan, catalogue) == []
+
+
+def test_p85_a_tool_of_a_chatflow_is_given_to_another_agent_only_by_the_plan(catalogue: NodeStore) -> None:
+    flow = [*CHAT, node("toolAgent_1"), node("requestsGet_0")]
+    flow += [
+        Connect(source_node_id="requestsGet_0", target_node_id="toolAgent_1", target_anchor="tools"),
+        Connect(source_node_id="chatOpenAI_0", target_node_id="toolAgent_1", target_anchor="model"),
+    ]
+    plan = contract(planned("toolAgent_0"), values=[value("toolAgent_0", "systemMessage", "x")])
+    given = Connect(source_node_id="requestsGet_0", target_node_id="toolAgent_0", target_anchor="tools")
+    assert any("reaches out" in detail for detail in outside([given], plan, catalogue, flow))
+    taken = Disconnect(source_node_id="bufferMemory_0", target_node_id="toolAgent_0", target_anchor="memory")
+    assert any("goes" in detail for detail in outside([taken], plan, catalogue, flow))
+
+
+def test_p85_the_approval_shows_lines_and_what_runs_before_a_person_agrees(catalogue: NodeStore) -> None:
+    base = compile_ops(GraphIR.empty(), FLOW, catalogue.schemas).graph
+    plan = EDITS["a line that the plan says"][0]
+    capability = capability_of(plan, [], catalogue.schemas, base)
+    assert capability.lines == [LineChange(source=DRAFT, target=CALL, change="add")]
+    assert capability.before_approval == [CALL]
+    words = capability_words(capability, names={DRAFT: "Draft", CALL: "Call"})
+    assert "Call runs before the approval of a person." in words
+    assert "A new line leads from Draft to Call." in words
+    without = capability_of(contract(removals=[ASK]), [], catalogue.schemas, base)
+    assert without.before_approval == sorted([CODE, CALL, NO])
+    narrow = capability_of(POLITE, [], catalogue.schemas, base)
+    assert (narrow.lines, narrow.before_approval) == ([], [])
+    beyond = beyond_approval(capability, narrow.model_copy(update={"nodes": capability.nodes}))
+    assert beyond is not None
+    assert (beyond.lines, beyond.before_approval) == (capability.lines, [CALL])
+
+
+async def test_p85_lines_of_a_model_are_checked_and_those_of_a_person_are_not(catalogue: NodeStore) -> None:
+    base = compile_ops(GraphIR.empty(), FLOW, catalogue.schemas).graph
+    plan = POLITE.model_copy(update={"capability": capability_of(POLITE, [], catalogue.schemas, base)})
+    ops, found = completed([line(DRAFT, CALL)], plan, base, catalogue.schemas)
+    assert found == []
+    for by_model in (True, False):
+        made = await compiled(ops, plan, base, catalogue.schemas, credentials={}, unbound=[], by_model=by_model)
+        assert ("OUTSIDE_PLAN" in {one.code for one in made.lacking}) is by_model
