@@ -39,6 +39,7 @@ from flowise_dev_agent.patch import (
 )
 from flowise_dev_agent.patch.model import agentflow as v2
 from flowise_dev_agent.patch.model.attached_files import is_filled
+from flowise_dev_agent.patch.model.graph import FlowEdge
 from flowise_dev_agent.patch.model.nested import Steps, parse_path, value_at, with_bound, with_value
 from flowise_dev_agent.patch.model.references import referenced
 from flowise_dev_agent.patch.model.schema import CREDENTIALS_FOR_ANY_ADDRESS
@@ -311,7 +312,7 @@ def outside_plan(
 def not_met(plan: Plan, before: GraphIR, after: GraphIR) -> list[Finding]:
     """Findings for promises of the approved plan that the compiled flow does not keep."""
     nodes, existed = {node.id: node for node in after.nodes}, {node.id: node for node in before.nodes}
-    places = _places(plan, before, after)
+    places, after_ends = _places(plan, before, after), {edge.ends for edge in after.edges}
     problems: list[tuple[str, str, str]] = [
         (node.node_id, f"the plan adds {node.node_name} as '{node.node_id}', and it is not in the flow", "Add it.")
         for node in plan.nodes
@@ -329,7 +330,7 @@ def not_met(plan: Plan, before: GraphIR, after: GraphIR) -> list[Finding]:
             "Disconnect.",
         )
         for one in plan.disconnections
-        if _is_line(one, before) and _is_line(one, after)
+        if not after_ends.isdisjoint(edge.ends for edge in _lines(one, before))
     ]
     problems += [
         (node_id, f"the plan keeps '{node_id}' unchanged, and it is not", "Leave it as it is.")
@@ -421,11 +422,14 @@ def _implied(op: PatchOp, ops: Sequence[PatchOp], plan: Plan, base: GraphIR) -> 
     return False
 
 
-def _is_line(wanted: NamedConnection, graph: GraphIR) -> bool:
-    return any(
-        (edge.source, edge.target) == (wanted.source, wanted.target) and wanted.input in ("", edge.input_name)
+def _lines(wanted: NamedConnection, graph: GraphIR) -> list[FlowEdge]:
+    """Lines of a flow with these ends: those of the named output, if there are any."""
+    lines = [
+        edge
         for edge in graph.edges
-    )
+        if (edge.source, edge.target) == (wanted.source, wanted.target) and wanted.input in ("", edge.input_name)
+    ]
+    return [edge for edge in lines if edge.output_name == wanted.output] or lines
 
 
 def _not_named(node_id: str, values: Mapping[str, JsonValue], plan: Plan, capability: Capability) -> Iterator[str]:

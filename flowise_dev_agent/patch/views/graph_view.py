@@ -10,6 +10,8 @@ from flowise_dev_agent.patch.model.nested import nested_components, parse_path, 
 from flowise_dev_agent.patch.model.references import referenced
 from flowise_dev_agent.redaction import looks_secret
 
+#: Of document loaders only the text that somebody typed into the flow is shown.
+_LOADERS, _TYPED = "Document Loaders", "text"
 _TEXT_SHOWN, _TEXTS_TOTAL, _LONG_TEXT = 4_000, 12_000, 40
 
 
@@ -45,15 +47,17 @@ class GraphView:
         """`node id.field` -> the longer texts (prompts, templates) of the nodes in scope.
 
         For rows and values inside a node the field is a path as in `SetParam`, `agentMessages[0].content`. Each text
-        is cut to 4 000 characters, all together to 12 000. Documents and secrets are left out.
+        is cut to 4 000 characters, all together to 12 000. Files and secrets are left out.
         """
         chosen = {node_id for node_id in self.scope if self.graph.node(node_id)} or {*self.existing}
         found: dict[str, str] = {}
         room = _TEXTS_TOTAL
         for node in self.graph.nodes:
-            if node.id not in chosen or node.is_note or node.category == "Document Loaders":
+            if node.id not in chosen or node.is_note:
                 continue
             for path, value in _texts(node.inputs):
+                if node.category == _LOADERS and path != _TYPED:
+                    continue
                 shown = value if len(value) <= _TEXT_SHOWN else f"{value[: _TEXT_SHOWN - 1]}…"
                 if len(shown) > room:
                     return found

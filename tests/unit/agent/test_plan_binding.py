@@ -396,6 +396,20 @@ def test_a_step_is_put_between_two_others_by_a_plan_that_names_only_the_step(cat
     assert not_met(said, base, compile_ops(base, [Disconnect(**LINE)], catalogue.schemas).graph) == []
 
 
+def test_a_line_that_moves_to_another_branch_is_gone(catalogue: NodeStore) -> None:
+    row = {"type": "string", "value1": "a", "operation": "equal", "value2": "b"}
+    ends = {"source_node_id": "conditionAgentflow_0", "target_node_id": STEPS[1]}
+    ops: list[PatchOp] = [
+        AddNode(node_name="conditionAgentflow", node_id="conditionAgentflow_0", params={"conditions": [row]}),
+        Connect(**ends, source_anchor="0"),
+    ]
+    base = compile_ops(steps(catalogue), ops, catalogue.schemas).graph
+    moved: list[PatchOp] = [Disconnect(**ends, source_anchor="0"), Connect(**ends, source_anchor="1")]
+    said = contract(disconnections=[{"source": "conditionAgentflow_0", "output": "0", "target": STEPS[1]}])
+    assert [one.where for one in not_met(said, base, base)] == [STEPS[1]]
+    assert not_met(said, base, compile_ops(base, moved, catalogue.schemas).graph) == []
+
+
 def test_neighbours_of_a_removed_step_are_connected(catalogue: NodeStore) -> None:
     more: list[PatchOp] = [
         AddNode(node_name="directReplyAgentflow", node_id="reply_0"),

@@ -607,6 +607,16 @@ def test_p20_texts_and_components_inside_agentflow_nodes_are_shown_with_their_pa
     assert GraphView(made.graph).components == {"llmAgentflow_0.llmModelConfig": "chatOpenAI"}
 
 
+def test_a_text_that_was_typed_into_a_flow_can_be_edited_and_a_file_is_not_shown(catalogue: NodeStore) -> None:
+    prices = "A blue lamp costs 24.90, a red lamp costs 31.50."
+    ops: list[PatchOp] = [
+        AddNode(node_name="plainText", node_id="plainText_0", params={"text": prices, "metadata": "{}" + " " * 50}),
+        AddNode(node_name="pdfFile", node_id="pdfFile_0", params={"pdfFile": f"data:a/pdf;base64,{50 * 'A'}"}),
+    ]
+    graph = compile_ops(GraphIR.empty(), ops, catalogue.schemas).graph
+    assert GraphView(graph).texts == {"plainText_0.text": prices}
+
+
 def test_p20_a_flow_of_120_nodes_fits_and_shows_the_part_that_is_spoken_of() -> None:
     bench = made_for("update")
     ops: list[PatchOp] = [AddNode(node_name="calculator", node_id=f"calculator_{i}") for i in range(118)]
