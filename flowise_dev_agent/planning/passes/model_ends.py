@@ -26,11 +26,13 @@ _SNAPSHOT: Final = re.compile(r"[-@](?:\d{4}-\d{2}-\d{2}|\d{8}|latest)$")
 async def current_models(context: PlanContext) -> PlanContext:
     """Set the models that nobody chose to the newest that the server offers; find chosen ones that end.
 
-    The person chose what their words name. In a plan of a model a model that goes on stays as it is.
+    The person chose what their words name, and what their flow has: "the same model as in the other steps". In a plan
+    of a model a model that goes on stays as it is.
     """
     plan, ending = context.plan, list[UsedModel]()
+    in_use = {use.model for use in model_uses(context.base, context.schemas)}
     for used in await _planned(context, ending_only=not context.by_form):
-        if is_asked_for(used.use.model, context.words):
+        if used.use.model in in_use or is_asked_for(used.use.model, context.words):
             continue
         if used.newest and (used.end or not _is_embedding(used.use, context.schemas)):
             plan = _with_model(plan, used.use, used.newest)

@@ -10,7 +10,7 @@ from flowise_dev_agent.forms.offer import Offer
 from flowise_dev_agent.forms.plan import plan_of
 from flowise_dev_agent.knowledge.model_ends import UsedModel, ending, newest
 from flowise_dev_agent.knowledge.nodes import NodeStore
-from flowise_dev_agent.patch import AddNode, GraphIR, compile_ops
+from flowise_dev_agent.patch import AddNode, GraphIR, PatchOp, compile_ops
 from flowise_dev_agent.patch.views.graph_view import GraphView
 from flowise_dev_agent.planning.context import PlanContext
 from flowise_dev_agent.planning.passes.model_ends import current_models, ending_models, is_asked_for, models_after
@@ -94,6 +94,15 @@ async def test_a_model_that_ends_and_that_nobody_asked_for_is_replaced_without_a
     assert not [one for one in reviewed.problems if "MODEL_END" in one]
     assert told(reviewed.plan) == []
     assert [one.value for one in reviewed.plan.values] == ["gpt-5.5"]
+
+
+async def test_a_model_that_the_flow_has_stays_in_a_new_step_too_and_is_told(catalogue: NodeStore) -> None:
+    ops: list[PatchOp] = [AddNode(node_name="chatOpenAI", node_id="chatOpenAI_1", params={"modelName": "gpt-4o"})]
+    flow = GraphView(compile_ops(GraphIR.empty(), ops, catalogue.schemas).graph)
+    given = context(catalogue, chain(model("gpt-4o")), "One more with the same model", flow=flow)
+    done = (await ending_models(await current_models(given))).plan
+    assert [one.value for one in done.values] == ["gpt-4o"]
+    assert told(done) == [("MODEL_ENDS", "chatOpenAI_0", "gpt-5.5")]
 
 
 async def test_a_model_that_the_person_asked_for_stays_and_is_told(catalogue: NodeStore) -> None:
