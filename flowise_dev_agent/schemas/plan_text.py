@@ -28,6 +28,9 @@ _GOAL, _QUOTE, _NAMES, _PARTS = 200, 50, 5, 2
 _ID_AND_NAME: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}:(.+)", re.DOTALL)
 _VARIABLE: Final = re.compile(r"\{\{\s*\$vars\.(\w+)", re.IGNORECASE)
 _SENTENCE_END: Final = re.compile(r"(?<=[.!?])\s+")
+#: Id of a node; in a reference to what it gives, the words behind it are part of the id.
+_NODE_ID: Final = re.compile(r"(?<![\w/=&?-])([A-Za-z]\w*_\d+)(?:\.data\.instance)?(?![\w/=&-])")
+_FENCE: Final = re.compile(r"  (```+)")
 #: Headings of stored plans in languages that this service no longer writes.
 _FORMER_HEADINGS: Final = {
     "plan.heading.personal_data": ("Dati personali", "Persoonsgegevens", "Dane osobowe", "Dados pessoais")
@@ -146,7 +149,7 @@ def plan_markdown(plan: Plan, details: ShownPlan | None = None, language: str = 
     lines += ["", *(f"- {line}" for line in text.summary())]
     for title, items in sections:
         lines += ["", f"## {said(title)}", *(f"- {item}" for item in items)] if items else []
-    return "\n".join(lines) + "\n"
+    return text.titled("\n".join(lines)) + "\n"
 
 
 def without_section(markdown: str, heading: str) -> str:
@@ -241,6 +244,23 @@ class _Words:
         self._given = given
         self._said = said
         self._titles = {one.node_id: one.label or one.node_name for one in plan.nodes} | given.names
+
+    def titled(self, markdown: str) -> str:
+        """The Markdown with titles in place of the ids of nodes; fenced texts stay exact."""
+
+        def title(found: re.Match[str]) -> str:
+            return self._titles.get(found[1], found[0])
+
+        lines: list[str] = []
+        fence = ""
+        for line in markdown.split("\n"):
+            mark = _FENCE.match(line)
+            lines.append(line if fence or mark else _NODE_ID.sub(title, line))
+            if mark and not fence:
+                fence = mark[1]
+            elif fence and line.strip() == fence:
+                fence = ""
+        return "\n".join(lines)
 
     # --- summary ------------------------------------------------------------------------------------------------------
 

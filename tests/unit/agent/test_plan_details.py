@@ -226,3 +226,24 @@ def test_what_is_reached_is_said_in_words(host: str, words: str) -> None:
     assert words in said
     assert "{{" not in said
     assert "[placeholder" not in said
+
+
+def test_lines_for_people_say_titles_in_place_of_ids_and_texts_stay_exact(catalogue: NodeStore) -> None:
+    base = compile_ops(GraphIR.empty(), CHAT, catalogue.schemas).graph
+    wanted = contract(
+        parts=[Part(id="p1", quote="a pony", state="not_possible", reason="chatOpenAI_0 has none.")],
+        values=[
+            value("toolAgent_0", "systemMessage", "Say\n{{ chatOpenAI_0 }}"),
+            value("toolAgent_0", "maxIterations", "{{ chatOpenAI_0.data.instance }}"),
+        ],
+        placeholders=["key of the model (key of chatOpenAI_0)", "https://a.example/chatOpenAI_0"],
+    )
+    shown = plan_markdown(wanted, plan_details(wanted, base, schemas=catalogue.schemas))
+    for line in (
+        "“a pony”: OpenAI has none.",
+        "  + {{ chatOpenAI_0 }}",
+        "Max Iterations: {{ OpenAI }}",
+        "key of the model (key of OpenAI)",
+        "https://a.example/chatOpenAI_0",
+    ):
+        assert line in shown, line
