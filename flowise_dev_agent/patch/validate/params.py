@@ -14,6 +14,8 @@ from flowise_dev_agent.patch.validate.context import FlowContext, rule
 CUSTOM_TOOL = "customTool"
 #: Required by the schema, but only the server knows whether the chosen tool takes arguments.
 TOOL_ARGUMENTS = ("toolAgentflow", "toolInputArgs")
+#: Texts above a form: without them the form is asked all the same.
+FORM_TEXTS = frozenset({("startAgentflow", "formTitle"), ("startAgentflow", "formDescription")})
 #: Text fields that the server parses as JSON.
 JSON_TEXTS: Mapping[str, tuple[str, ...]] = {
     "fewShotPromptTemplate": ("examples",),
@@ -40,6 +42,8 @@ def required_params(flow: FlowContext) -> Iterator[Finding]:
         demanded = [param for param in flow.visible_params(node) if not param.get("optional")]
         missing = [str(param["name"]) for param in demanded if is_missing(node.inputs, param)]
         for name in dict.fromkeys(missing):
+            if (node.name, name) in FORM_TEXTS:
+                continue
             hint = f"Use SetParam on `{name}` of {node.id}."
             if (node.name, name) == TOOL_ARGUMENTS:
                 text = f"`{name}` is empty: right only for a tool that takes no arguments."

@@ -8,7 +8,7 @@ from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import AddNode, Finding, GraphIR, compile_ops
 from flowise_dev_agent.patch.views.graph_view import GraphView
 from flowise_dev_agent.planning.passes.coverage import with_uncovered_parts, without_missing_resources
-from flowise_dev_agent.schemas.plan import Part, Plan, PlannedNode, PlannedValue
+from flowise_dev_agent.schemas.plan import Part, Plan, PlannedNode, PlannedValue, TestCase
 from tests.support.requests import plan_request
 from tests.unit.planning.test_llm_reasoner import ScriptedEngine, last_text, reasoner
 
@@ -65,6 +65,7 @@ def test_p83_what_a_part_names_and_the_plan_lacks_is_found(
             "ask https://api.shop.example/orders/{number}/state",
             {"url": "https://api.shop.example/orders/{{ question }}/state"},
         ),
+        ('say "no spraying: wind {value} km/h"', {"prompt": "No spraying: wind {{ $flow.state.wind }} km/h"}),
     ],
 )
 def test_p83_what_the_plan_has_in_another_form_is_covered(
@@ -147,3 +148,10 @@ async def test_p83_a_part_that_is_not_covered_goes_back_once_and_is_shown_as_not
     assert [(one.id, one.reason) for one in result.value.not_done] == [
         ("p1", "The plan does not contain 'ops@example.org'.")
     ]
+
+
+def test_p83_a_quoted_sample_of_what_people_ask_is_covered_by_a_test_that_asks_it(catalogue: NodeStore) -> None:
+    wanted = plan('they type "the recipe for 34 loaves"')
+    assert uncovered(wanted, catalogue) == ["p1"]
+    asked = TestCase(id="t1", turns=["Give me the recipe for 34 loaves, please."])
+    assert uncovered(wanted.model_copy(update={"tests": [asked]}), catalogue) == []
