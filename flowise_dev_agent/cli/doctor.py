@@ -108,4 +108,5 @@ async def _model(connections: Connections) -> str:
     finally:
         await engine.aclose()
     size = f"reads {found.window} tokens, answers with up to {found.output_tokens}."
-    return " ".join([f"{settings.engine} answers with {view.model}, {size}", *view.lacks])
+    when = f"Checked at {found.checked_at:%Y-%m-%d %H:%M} UTC."
+    return " ".join([f"{settings.engine} answers with {view.model}, {size}", when, *view.lacks])

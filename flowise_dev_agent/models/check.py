@@ -1,5 +1,6 @@
 """A check of whether a model will do: four small calls at most, whose result is kept and used."""
 
+from datetime import UTC, datetime
 from typing import Final
 
 from flowise_dev_agent.errors import ModelContextError, ModelOutputError
@@ -40,6 +41,7 @@ async def check_model(engine: ModelEngine, model: str | None = None) -> ModelChe
         # A server that leaves the tools out beside a schema says nothing about it.
         known.together = both
     found = ModelCheck(
+        checked_at=datetime.now(UTC),
         answers=True,
         schema_held=held and "prompt_only" not in lost and "schema" not in lost,
         prompt_only="prompt_only" in lost,

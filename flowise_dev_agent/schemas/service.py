@@ -1,5 +1,6 @@
 """State and settings of the service and of its Flowise servers. Never a key or a secret."""
 
+from datetime import datetime
 from typing import Any, Literal
 
 from pydantic import BaseModel, Field
@@ -96,6 +97,7 @@ class ReadyView(Readiness):
 class ModelCheck(BaseModel):
     """Abilities that a model was seen to have. Sizes are in tokens."""
 
+    checked_at: datetime
     answers: bool
     schema_held: bool = Field(description="Its answers are held to a schema.")
     prompt_only: bool = Field(default=False, description="It is asked for JSON in words only.")

@@ -1,5 +1,6 @@
 """Capabilities of a model: learned once for all processes, checked by small calls."""
 
+from datetime import UTC, datetime
 from typing import Any
 
 from flowise_dev_agent.devkit.standin import ModelStandIn, Reply, StandInFailure, StandInToolCall
@@ -63,6 +64,7 @@ async def test_p105_the_check_finds_tools_that_a_schema_silences(standin: ModelS
     standin.script("The first word is", Reply(json={"first": "larch", "last": "heron"}))
     standin.script(lambda r: bool(r.json_schema), Reply(json={"first": "a", "last": "z"}))
     engine = ModelEngine(_settings(standin), store)
+    before = datetime.now(UTC)
     found = await check_model(engine)
     await engine.aclose()
     assert len(standin.requests) <= 5
@@ -75,7 +77,9 @@ async def test_p105_the_check_finds_tools_that_a_schema_silences(standin: ModelS
     again = ModelEngine(_settings(standin), store)
     known = await again.capabilities()
     await again.aclose()
-    assert (known.together, known.checked and known.checked["tools"]) == (False, True)
+    assert known.checked is not None
+    assert (known.together, known.checked["tools"]) == (False, True)
+    assert before <= datetime.fromisoformat(known.checked["checked_at"]) <= datetime.now(UTC)
 
 
 async def test_a_process_that_learns_something_keeps_the_check_of_another(
@@ -110,6 +114,7 @@ async def test_what_is_lost_with_each_model_is_told_without_asking_its_provider(
     }
     settings = ReasoningSettings(**own)
     checked = ModelCheck(
+        checked_at=datetime(2026, 3, 5, tzinfo=UTC),
         answers=True,
         schema_held=False,
         prompt_only=True,
@@ -119,7 +124,7 @@ async def test_what_is_lost_with_each_model_is_told_without_asking_its_provider(
         window=4_096,
         output_tokens=512,
     )
-    known = Capabilities(effort=False, checked=checked.model_dump())
+    known = Capabilities(effort=False, checked=checked.model_dump(mode="json"))
     await store.save(standin.base_url_openai, "a-model-of-our-own", known)
     await store.save(standin.base_url_openai, "gpt-4.1", Capabilities(tools=False, checked={"of": "an older version"}))
     shown = {view.model: view for view in await model_views(settings, store)}

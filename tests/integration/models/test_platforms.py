@@ -1,6 +1,7 @@
 """Azure, Bedrock and Vertex through their clients in the real SDKs, against the model stand-in."""
 
 import json
+import re
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -223,7 +224,9 @@ async def test_doctor_shows_whether_the_model_of_a_platform_answers(
         reasoning=settings_for(name, standin), flowise=FlowiseSettings(**nowhere), database=DatabaseSettings()
     )
     assert not await examine(settings)
-    assert f"✓ Reasoning: {name} answers with {MODELS[name]}" in capsys.readouterr().out.replace("\n", " ")
+    said = " ".join(capsys.readouterr().out.split())
+    assert f"✓ Reasoning: {name} answers with {MODELS[name]}" in said
+    assert re.search(r"Checked at \d{4}-\d\d-\d\d \d\d:\d\d UTC\.", said)
     standin.script("Answer with", StandInFailure.http(403, "no access"))
     await examine(settings)
     assert "✗ Reasoning:" in capsys.readouterr().out

@@ -21,6 +21,7 @@ it("says in the person's language what is lost with each model that plans", asyn
       {
         model: "small",
         checked: {
+          checked_at: "2026-03-05T12:00:00Z",
           answers: true,
           schema_held: true,
           prompt_only: false,
@@ -51,7 +52,7 @@ it("says in the person's language what is lost with each model that plans", asyn
     german["interrupt.lost_tools"],
     german["model.unpriced"],
   ]);
-  expect(small.getByText(/liest 8192 Tokens/).textContent).toContain("512");
+  expect(small.getByText(/liest 8192 Tokens/).textContent).toMatch(/am 05\.03\.2026, .* bis zu 512\./);
   const large = within(screen.getByRole("region", { name: "large" }));
   expect(large.getByText(/Noch nicht geprüft/)).toBeTruthy();
   expect(large.queryAllByRole("listitem")).toEqual([]);

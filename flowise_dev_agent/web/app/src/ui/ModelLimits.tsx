@@ -3,7 +3,7 @@ import { info } from "../api/queries";
 import type { ModelView } from "../api/types";
 import { t } from "../i18n";
 import { wordedList } from "../i18n/texts";
-import { count } from "./format";
+import { count, moment } from "./format";
 
 /** What was found out about each model that plans, and what is lost with it. */
 export function ModelLimits() {
@@ -27,7 +27,8 @@ export function ModelLimits() {
 
 function checkOf({ checked }: ModelView): string {
   if (!checked) return t("Not checked yet: the command “doctor” of the service does it.");
-  return t("Checked: it reads {{window}} tokens and answers with up to {{output}}.", {
+  return t("Checked at {{when}}: it reads {{window}} tokens and answers with up to {{output}}.", {
+    when: moment(checked.checked_at),
     window: count(checked.window),
     output: count(checked.output_tokens),
   });
