@@ -152,6 +152,9 @@ class Criterion(Contract):
     text: str
     part: str | None = None
     tests: list[str] = Field(default_factory=list, description="Ids of test cases.")
+    settings: list[str] = Field(
+        default_factory=list, description="`node_id.param` of the values that are all it is about."
+    )
     not_tested: str | None = Field(default=None, description="Why no test shows it.")
     by_answer: bool = Field(
         default=False, description="Any answer shows it. Set by code.", json_schema_extra={"readOnly": True}
@@ -358,12 +361,14 @@ class Plan(_Proposed, Versioned, Worded):
         return {node.node_id for node in self.nodes if not node.existing}
 
     def linked(self) -> Self:
-        """Copy whose criteria refer only to tests of the plan; a criterion without a test gets a reason."""
+        """Copy whose criteria refer only to tests of the plan; a criterion that neither a test nor a
+        setting shows gets a reason.
+        """
         known = {test.id for test in self.tests}
         criteria: list[Criterion] = []
         for criterion in self.criteria:
             tests = [id_ for id_ in dict.fromkeys(criterion.tests) if id_ in known]
-            not_tested = None if tests else criterion.not_tested or NO_TEST
+            not_tested = None if tests else criterion.not_tested or (None if criterion.settings else NO_TEST)
             criteria.append(criterion.model_copy(update={"tests": tests, "not_tested": not_tested}))
         return self.model_copy(update={"criteria": criteria})
 

@@ -10,6 +10,7 @@ from typing import Final, Literal, Self, cast
 from flowise_dev_agent.patch import GraphIR, is_same_node
 from flowise_dev_agent.patch.model.agentflow import CONDITION_AGENT
 from flowise_dev_agent.patch.model.nested import nested_components, parse_path, value_at
+from flowise_dev_agent.patch.model.node import FlowNode
 from flowise_dev_agent.patch.model.placeholders import MARK, stands_in
 from flowise_dev_agent.sanitize import shortened
 from flowise_dev_agent.schemas.base import JsonValue
@@ -45,8 +46,6 @@ _SOURCES_SWITCH: Final = "returnSourceDocuments"
 #: Field with the answer of a flow that gave up, and the answer of Flowise's own agents.
 _FALLBACK_FIELD: Final = "fallbackMessage"
 _GAVE_UP: Final = ("Agent stopped due to max iterations.",)
-#: Parts of a flow that do what they are for by being there.
-_COMPONENTS: Final = _MODELS | {"Memory", "Embeddings", "Vector Stores", "Text Splitters", "Document Loaders", "Cache"}
 
 
 @dataclass(frozen=True)
@@ -183,12 +182,24 @@ def unfilled(graph: GraphIR, variables: Collection[str] | None) -> list[str]:
     """Placeholders in settings of the flow, and variables that the server lacks: what is behind them cannot run."""
     found: list[str] = []
     for node in graph.nodes:
-        for name, value in _settings(node.inputs):
-            if stands_in(value) and not PROSE.search(name):
-                found.append(f"{node.label or node.id}, {name}: {shortened(_placeholder(str(value)), _QUOTE_CHARS)}")
-            elif isinstance(value, str) and variables is not None:
+        found += _placeholders(node)
+        for _, value in _settings(node.inputs):
+            if isinstance(value, str) and not stands_in(value) and variables is not None:
                 found += [f"{{{{$vars.{one}}}}}" for one in _SERVER_VARIABLE.findall(value) if one not in variables]
     return list(dict.fromkeys(found))
+
+
+def _placeholders(node: FlowNode) -> list[str]:
+    """Placeholders in the settings of a node; in a prompt, one does not keep it from running."""
+    return [
+        _named_placeholder(node, name, value)
+        for name, value in _settings(node.inputs)
+        if stands_in(value) and not PROSE.search(name)
+    ]
+
+
+def _named_placeholder(node: FlowNode, name: str, value: object) -> str:
+    return f"{node.label or node.id}, {name}: {shortened(_placeholder(str(value)), _QUOTE_CHARS)}"
 
 
 def _placeholder(value: str) -> str:
@@ -314,14 +325,20 @@ def judged(
     votes = {vote.id: vote for vote in verdict.criteria}
     verdict = verdict.model_copy(update={"failed_trials": _failed_trials(verdict, len(results))})
     failed = set(verdict.failed_trials)
-    held = _held_settings(plan, graph)
     unjudged = text("verdict.not_judged_after_failure") if any(trial.category for trial in results) else NOT_JUDGED
+    change = _Change(plan, GraphIR.from_flow_data(original) if original else GraphIR.empty(), graph)
+    parts_by_id = {part.id: part for part in plan.parts}
     criteria = [
-        _criterion(item, _trials_of(item, shown), votes.get(item.id), failed, held, None if by_model else unjudged)
+        _filled_in(
+            _by_settings(item, change)
+            if item.settings and not item.tests and not item.not_tested
+            else _criterion(item, _trials_of(item, shown), votes.get(item.id), failed, None if by_model else unjudged),
+            parts_by_id.get(item.part or ""),
+            change,
+        )
         for item in plan.criteria
     ]
     criteria += _unreached(graph, traces, first=len(criteria) + 1)
-    change = _Change(plan, GraphIR.from_flow_data(original) if original else GraphIR.empty(), graph)
     parts = [_part(part, criteria, change) for part in plan.parts]
     headline = _headline(verdict, criteria, parts, results)
     return verdict.model_copy(update={"criteria": criteria, "parts": parts, "headline": headline})
@@ -347,28 +364,45 @@ def _failed_trials(verdict: Verdict, count: int) -> list[int]:
     return sorted(number for number in found if 1 <= number <= count)
 
 
-def _held_settings(plan: Plan, graph: GraphIR) -> Mapping[str, str]:
-    """Settings of the flow that show a part of the requirement, in words, by part: no answer has to show them."""
-    found: dict[str, str] = {}
-    for part in plan.parts:
-        own = [value for value in plan.values if f"{value.node_id}.{value.param}" in part.values]
-        if part.state != "covered" or any(PROSE.search(value.param) or not _holds(graph, value) for value in own):
-            continue
-        there = [node for node in graph.nodes if node.id in part.nodes]
-        if own:
-            found[part.id] = ", ".join(f"{value.param}: {_words(value.value)}" for value in own)
-        elif there and len(there) == len(part.nodes) and all(node.category in _COMPONENTS for node in there):
-            found[part.id] = ", ".join(node.label for node in there)
-    return found
+def _by_settings(criterion: Criterion, change: "_Change") -> CriterionVerdict:
+    """Verdict on a criterion that only says how the flow is set: the flow holds all these settings, or not.
+
+    What is said to a model is no such setting, and a placeholder is none.
+    """
+    named = [change.wanted(path) for path in criterion.settings]
+    held = [one for one in named if one and not PROSE.search(one.param) and _holds(change.after, one)]
+    shown = len(held) == len(named) and not any(stands_in(one.value) for one in held)
+    setting = ", ".join(f"{one.param}: {_words(one.value)}" for one in held)
+    return CriterionVerdict(
+        id=criterion.id,
+        text=criterion.text,
+        state="shown" if shown else "not_shown",
+        reason=text("verdict.setting_held", setting=setting) if shown else text("verdict.setting_not_held"),
+    )
+
+
+def _filled_in(verdict: CriterionVerdict, part: Part | None, change: "_Change") -> CriterionVerdict:
+    """Verdict that does not count as shown what a placeholder carries."""
+    missing = change.placeholders(part) if part and verdict.state == "shown" else []
+    if not missing:
+        return verdict
+    reason = text("interrupt.to_be_filled_in", placeholders="; ".join(missing))
+    return verdict.model_copy(update={"state": "not_shown", "judged_by": "code", "reason": reason})
 
 
 def _holds(graph: GraphIR, value: PlannedValue) -> bool:
     """True if the flow has the planned value. Rows and settings count as held: the plan binds what is compiled."""
-    node, steps = graph.node(value.node_id), parse_path(value.param)
-    stored: JsonValue = value_at(node.inputs, steps) if node and steps else None
+    stored = _value_at(graph, f"{value.node_id}.{value.param}")
     if isinstance(value.value, dict | list):
         return bool(stored)
     return stored is not None and _words(stored) == _words(value.value)
+
+
+def _value_at(graph: GraphIR, path: str) -> JsonValue:
+    """Value of a field (`node_id.param`) of a flow."""
+    node_id, _, param = path.partition(".")
+    node, steps = graph.node(node_id), parse_path(param)
+    return value_at(node.inputs, steps) if node and steps else None
 
 
 def _words(value: JsonValue) -> str:
@@ -391,7 +425,6 @@ def _criterion(
     trials: Sequence[Shown],
     vote: CriterionVerdict | None,
     failed: set[int],
-    settings: Mapping[str, str],
     unjudged: str | None,
 ) -> CriterionVerdict:
     def given(
@@ -410,8 +443,6 @@ def _criterion(
         )
 
     if criterion.not_tested and not criterion.tests:
-        if setting := settings.get(criterion.part or ""):
-            return given("shown", text("verdict.setting_held", setting=setting))
         return given("not_tested", criterion.not_tested)
     held = [item for item in trials if item.trial.passed or item.trial.category]
     if not held:
@@ -534,6 +565,27 @@ class _Change:
             return False
         return new.name == old.name if old else new.name not in {node.node_name for node in self.plan.nodes}
 
+    def wanted(self, path: str) -> PlannedValue | None:
+        """Value that a field (`node_id.param`) is to have: the planned one, else the one before the session."""
+        planned = next((value for value in self.plan.values if f"{value.node_id}.{value.param}" == path), None)
+        if planned or (kept := _value_at(self.before, path)) is None:
+            return planned
+        node_id, _, param = path.partition(".")
+        return PlannedValue(node_id=node_id, param=param, value=kept)
+
+    def placeholders(self, part: Part) -> list[str]:
+        """Placeholders of the flow in the nodes and values of a part: what is behind them is not there yet."""
+        found: list[str] = []
+        for path in part.values:
+            node_id, _, param = path.partition(".")
+            node, value = self.after.node(node_id), _value_at(self.after, path)
+            if node and stands_in(value):
+                found.append(_named_placeholder(node, param, value))
+        for node_id in part.nodes:
+            if node := self.after.node(node_id):
+                found += _placeholders(node)
+        return list(dict.fromkeys(found))
+
     def carries(self, part: Part) -> bool:
         """True if a change or a setting of the flow is what the part asks for.
 
@@ -590,6 +642,8 @@ def _part(part: Part, verdicts: Sequence[CriterionVerdict], change: _Change) -> 
         return given("not_shown", open_.worded("reason") or open_.worded("text"))
     if not own and not change.carries(part):
         return given("not_shown", text("verdict.nothing_carries"))
+    if missing := change.placeholders(part):
+        return given("not_shown", text("interrupt.to_be_filled_in", placeholders="; ".join(missing)))
     return given("done", part.reason)
 
 

@@ -80,24 +80,54 @@ TEMPERATURE = PlannedValue(node_id="chatOpenAI_0", param="temperature", value=0.
 PROMPT = PlannedValue(node_id="chain_0", param="systemMessage", value="Be kind.")
 
 
+URL = PlannedValue(node_id="requestsPost_0", param="url", value="[PLACEHOLDER: the webhook]")
+SENDS = flow(chatOpenAI_0=MODEL, requestsPost_0={"category": "Tools", "url": URL.value})
+
+
 @pytest.mark.parametrize(
-    ("contract", "headline", "state"),
+    ("settings", "values", "data", "state"),
     [
-        (agreed(part("chatOpenAI_0.temperature"), values=[TEMPERATURE]), "works", "shown"),
-        (agreed(part(nodes=("chatOpenAI_0",))), "works", "shown"),
-        # What the flow holds differs, is only told to the model, or has to act to be seen.
-        (
-            agreed(part("chatOpenAI_0.temperature"), values=[TEMPERATURE.model_copy(update={"value": 0.7})]),
-            "runs",
-            "not_tested",
-        ),
-        (agreed(part("chain_0.systemMessage"), values=[PROMPT]), "runs", "not_tested"),
-        (agreed(part(nodes=("chain_0",))), "runs", "not_tested"),
+        (["chatOpenAI_0.temperature"], [TEMPERATURE], FLOW, "shown"),
+        # Another value, one that is only told to the model, one that nobody set, and a placeholder.
+        (["chatOpenAI_0.temperature"], [TEMPERATURE.model_copy(update={"value": 0.7})], FLOW, "not_shown"),
+        (["chain_0.systemMessage"], [PROMPT], FLOW, "not_shown"),
+        (["chatOpenAI_0.topP"], [TEMPERATURE], FLOW, "not_shown"),
+        (["chatOpenAI_0.temperature", "requestsPost_0.url"], [TEMPERATURE, URL], SENDS, "not_shown"),
     ],
 )
-def test_a_setting_that_the_flow_holds_counts_as_shown(contract: Plan, headline: str, state: str) -> None:
-    made = outcome(contract)
-    assert (made.headline, made.criteria[1].state) == (headline, state)
+def test_a_setting_that_the_flow_holds_shows_a_criterion_about_it(
+    settings: list[str], values: list[PlannedValue], data: str, state: str
+) -> None:
+    about = Criterion(id="c2", text="It is set so.", settings=settings)
+    shown = Criterion(id="c1", text="It remembers the name.", tests=["t1"])
+    made = outcome(agreed(criteria=[shown, about], values=values), data=data)
+    assert (made.headline, made.criteria[1].state) == ("works" if state == "shown" else "runs", state)
+
+
+def test_a_setting_that_the_plan_keeps_shows_that_it_stays() -> None:
+    contract = agreed(criteria=[Criterion(id="c1", text="It stays cold.", settings=["chatOpenAI_0.temperature"])])
+    other = flow(chatOpenAI_0={**MODEL, "temperature": "0.9"})
+    for after, state in ((FLOW, "shown"), (other, "not_shown")):
+        made = judged(vote(), contract, [trial()], [Trace()], after, by_model=True, original=FLOW)
+        assert made.criteria[0].state == state
+
+
+def test_no_setting_shows_a_criterion_that_the_plan_says_is_not_tested() -> None:
+    contract = agreed(part("chatOpenAI_0.temperature", nodes=("chatOpenAI_0",)), values=[TEMPERATURE])
+    named = [one.model_copy(update={"settings": ["chatOpenAI_0.temperature"]}) for one in contract.criteria[1:]]
+    for criteria in (contract.criteria, [contract.criteria[0], *named]):
+        made = outcome(contract.model_copy(update={"criteria": criteria}).linked())
+        assert (made.headline, made.criteria[1].state, made.parts[0].state) == ("runs", "not_tested", "not_shown")
+
+
+@pytest.mark.parametrize("carried", [part("requestsPost_0.url"), part(nodes=("requestsPost_0",))])
+def test_what_a_placeholder_carries_is_neither_shown_nor_done(carried: Part) -> None:
+    for criteria in ([], [Criterion(id="c1", text="It arrives.", part="p1", tests=["t1"])]):
+        made = outcome(agreed(carried, criteria=criteria, values=[URL]), data=SENDS)
+        assert [one.state for one in (*made.criteria, *made.parts)] == ["not_shown"] * (len(criteria) + 1)
+        assert "the webhook" in made.parts[0].reason
+    filled = flow(chatOpenAI_0=MODEL, requestsPost_0={"category": "Tools", "url": "https://hooks.example/x"})
+    assert outcome(agreed(carried, criteria=[], values=[URL]), data=filled).parts[0].state == "done"
 
 
 @pytest.mark.parametrize("category", ["CREDENTIAL", "CONFIG", "EXTERNAL", "TIMEOUT"])
