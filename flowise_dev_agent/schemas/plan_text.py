@@ -28,6 +28,8 @@ _GOAL, _QUOTE, _NAMES, _PARTS = 200, 50, 5, 2
 _ID_AND_NAME: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}:(.+)", re.DOTALL)
 _VARIABLE: Final = re.compile(r"\{\{\s*\$vars\.(\w+)", re.IGNORECASE)
 _SENTENCE_END: Final = re.compile(r"(?<=[.!?])\s+")
+#: Field of a row in a list.
+_IN_ROW: Final = re.compile(r"(.+)\[\d+\]\.(\w+)")
 #: Id of a node; in a reference to what it gives, the words behind it are part of the id.
 _NODE_ID: Final = re.compile(r"(?<![\w/=&?-])([A-Za-z]\w*_\d+)(?:\.data\.instance)?(?![\w/=&-])")
 _FENCE: Final = re.compile(r"  (```+)")
@@ -113,7 +115,7 @@ def plan_markdown(plan: Plan, details: ShownPlan | None = None, language: str = 
         ("plan.heading.assumed", [text.part(part) for part in plan.parts if part.state == "assumed"]),
         ("plan.heading.asked", text.covered()),
         ("plan.heading.outline", text.outline()),
-        ("plan.heading.values", [text.value(value) for value in given.values]),
+        ("plan.heading.values", text.values()),
         ("plan.heading.document_stores", [_store(one, said) for one in plan.document_stores]),
         (
             "plan.heading.removed",
@@ -331,11 +333,11 @@ class _Words:
             if part.state != "covered":
                 continue
             values = [shown[one] for one in part.values if one in shown]
-            does = [
-                f"**{one.node}**, {self._field(one)}: {self._brief(one.new)}"
-                for one in values
-                if not PROSE.search(one.param)
-            ]
+            fields: dict[str, list[str]] = {}
+            for one in values:
+                if not PROSE.search(one.param):
+                    fields.setdefault(one.node, []).append(self._listed_field(one))
+            does = [f"**{node}**: {', '.join(dict.fromkeys(names))}" for node, names in fields.items()]
             # Skip nodes whose fields are listed already.
             own = {one.node_id for one in values}
             does += [self._does(id_) for id_ in part.nodes if id_ not in own]
@@ -353,7 +355,42 @@ class _Words:
             return self._said("plan.part.removed", node=name)
         return self._said("plan.part.kept", node=name) if id_ in self._plan.kept else name
 
-    def value(self, value: ShownValue) -> str:
+    def values(self) -> list[str]:
+        """The fields that are set; short new rows of one list are told together."""
+        lists: dict[tuple[str, str], list[ShownValue]] = {}
+        for value in self._given.values:
+            if row := _IN_ROW.fullmatch(value.param):
+                lists.setdefault((value.node_id, row[1]), []).append(value)
+        lines: list[str] = []
+        for value in self._given.values:
+            row = _IN_ROW.fullmatch(value.param)
+            together = lists[value.node_id, row[1]] if row else []
+            if not together or not all(map(self._is_short, together)):
+                lines.append(self._value(value))
+            elif value is together[0]:
+                lines.append(self._rows(together))
+        return lines
+
+    def _is_short(self, value: ShownValue) -> bool:
+        new = self._readable(value.new)
+        return value.old is None and len(new) <= _ON_THE_LINE and "\n" not in new
+
+    def _rows(self, values: Sequence[ShownValue]) -> str:
+        """Rows of one list, each on its line if there are several."""
+        rows: dict[str, dict[str, str]] = {}
+        for value in values:
+            place, _, name = value.param.rpartition(".")
+            rows.setdefault(place, {})[name] = self._readable(value.new) or self._said("plan.empty")
+        where = f"**{values[0].node}**, {self._listed_field(values[0])}"
+        told = [_row(row) for row in rows.values()]
+        return f"{where}: {told[0]}" if len(told) == 1 else "\n  - ".join([f"{where}:", *told])
+
+    def _listed_field(self, value: ShownValue) -> str:
+        """Name of a field; of a row it is the name of its list."""
+        row = _IN_ROW.fullmatch(value.param)
+        return _in_words(row[1].rpartition(".")[2]) if row else self._field(value)
+
+    def _value(self, value: ShownValue) -> str:
         """A field that is set: old and new value, or a longer text with its differences marked."""
         where = f"**{value.node}**, {self._field(value)}"
         old, new = self._readable(value.old), self._readable(value.new)
@@ -371,9 +408,6 @@ class _Words:
         last = parts[-1] if parts else value.param
         return _in_words(last if not last.isdigit() else value.param)
 
-    def _brief(self, value: JsonValue) -> str:
-        return shortened(self._readable(value).replace("\n", " "), _ON_THE_LINE) or self._said("plan.empty")
-
     def _readable(self, value: JsonValue) -> str:
         """A value in words: names in place of ids and types, rows and settings as `name: value`."""
         if value is None:
@@ -381,9 +415,7 @@ class _Words:
         if isinstance(value, bool):
             return self._said("plan.yes" if value else "plan.no")
         if isinstance(value, dict):
-            return ", ".join(
-                f"{_in_words(key)}: {words}" for key, item in value.items() if (words := self._readable(item))
-            )
+            return _row({key: words for key, item in value.items() if (words := self._readable(item))})
         if isinstance(value, list):
             return "\n".join(words for item in value if (words := self._readable(item)))
         if not isinstance(value, str):
@@ -414,6 +446,27 @@ class _Words:
         """All turns of a test conversation."""
         words = " → ".join(f"\u201c{turn}\u201d" for turn in case.turns)
         return f"{words} ({self._said(f'plan.person_{case.human}')})" if case.human else words
+
+
+def _row(fields: Mapping[str, str]) -> str:
+    """A row in words: a field by label and type, a pair as `name: value`, a condition in its order, else each field."""
+    match fields:
+        case {"label": title, "type": type_, **rest} | {"key": title, "type": type_, **rest}:
+            told = {name: words for name, words in rest.items() if name != "name" or "label" not in fields}
+            return f"{title} ({type_})" + (f": {_fields(told)}" if told else "")
+        case {"value1": left, "operation": operation, **rest}:
+            type_, right = rest.pop("type", ""), rest.pop("value2", "")
+            sentence_ = " ".join(filter(None, (left, operation, right, f"({type_})" if type_ else "")))
+            return f"{sentence_}; {_fields(rest)}" if rest else sentence_
+        case _:
+            names = list(fields)
+            if len(names) == 2 and names[0].lower().endswith(("key", "name")) and names[1].lower().endswith("value"):
+                return f"{fields[names[0]]}: {fields[names[1]]}"
+            return _fields(fields)
+
+
+def _fields(fields: Mapping[str, str]) -> str:
+    return ", ".join(f"{_in_words(name)}: {words}" for name, words in fields.items())
 
 
 def _in_words(name: str) -> str:

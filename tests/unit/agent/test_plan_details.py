@@ -61,7 +61,7 @@ def test_the_text_of_a_direct_reply_is_shown_and_not_said_to_a_model(catalogue: 
         values=[value(reply, "directReplyMessage", "Thank you.")],
     )
     shown = plan_markdown(wanted, plan_details(wanted, GraphIR.empty(), schemas=catalogue.schemas))
-    assert "- “say thanks” → **Direct Reply**, Message: Thank you." in shown.splitlines()
+    assert "- “say thanks” → **Direct Reply**: Message" in shown.splitlines()
 
 
 def test_each_part_of_a_wish_is_shown_with_what_does_it(catalogue: NodeStore) -> None:
@@ -88,7 +88,7 @@ def test_each_part_of_a_wish_is_shown_with_what_does_it(catalogue: NodeStore) ->
     details = plan_details(wanted, base, schemas=catalogue.schemas)
     section = plan_markdown(wanted, details).split("## What you asked for\n")[1].split("\n\n")[0]
     assert section.splitlines() == [
-        "- “both models at 0.2” → **OpenAI**, Temperature: 0.2",
+        "- “both models at 0.2” → **OpenAI**: Temperature",
         "- “in French” → said to the model of **Tool Agent**",
         "- “and ask our API” → **Requests Get**",
         "- “leave the rest” → **Buffer Memory** stays as it is; It stays",
@@ -247,3 +247,52 @@ def test_lines_for_people_say_titles_in_place_of_ids_and_texts_stay_exact(catalo
         "https://a.example/chatOpenAI_0",
     ):
         assert line in shown, line
+
+
+def test_a_value_is_said_once_and_rows_in_words(catalogue: NodeStore) -> None:
+    rows = {
+        "formInputTypes[0].type": "string",
+        "formInputTypes[0].label": "Unit number",
+        "formInputTypes[0].name": "unit_number",
+        "formInputTypes[1].type": "number",
+        "formInputTypes[1].label": "Floor",
+        "formInputTypes[1].name": "floor",
+        "startState[0].key": "remark",
+        "startState[0].value": "none yet",
+        "conditions[0].type": "number",
+        "conditions[0].operation": "larger",
+        "code": "return 1;",
+        "conditions[0].value1": "{{ $form.floor }}",
+        "conditions[0].value2": "3",
+        "answer": [{"key": "trade", "type": "string", "description": "Trade"}],
+        "llmMessages[0].role": "system",
+        "llmMessages[0].content": "Be kind.\nBe brief.",
+    }
+    wanted = contract(
+        planned("startAgentflow_0", existing=False),
+        parts=[
+            Part(id="p1", quote="a form", state="covered", values=[f"startAgentflow_0.{param}" for param in rows]),
+        ],
+        values=[value("startAgentflow_0", param, new) for param, new in rows.items()],
+    )
+    shown = plan_markdown(wanted, plan_details(wanted, GraphIR.empty(), schemas=catalogue.schemas))
+    asked, values = (
+        shown.split(f"## {heading}\n")[1].split("\n\n##")[0] for heading in ("What you asked for", "Values")
+    )
+    assert asked == ("- “a form” → **Start**: Form input types, Start state, Conditions, Code, Answer, Llm messages")
+    assert values.splitlines() == [
+        "- **Start**, Form input types:",
+        "  - Unit number (string)",
+        "  - Floor (number)",
+        "- **Start**, Start state: remark: none yet",
+        "- **Start**, Conditions: {{ $form.floor }} larger 3 (number)",
+        "- **Start**, Code: return 1;",
+        "- **Start**, Answer: trade (string): Description: Trade",
+        "- **Start**, Role: system",
+        "- **Start**, Content:",
+        "",
+        "  ```",
+        "  Be kind.",
+        "  Be brief.",
+        "  ```",
+    ]
