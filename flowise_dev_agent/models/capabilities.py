@@ -82,7 +82,7 @@ class Capabilities(BaseModel):
     output_limit: int | None = None
     #: Fewest characters per token seen in a request that was surely read whole.
     chars_per_token: float | None = None
-    #: Result of the last check by `doctor`, a `ModelCheck`.
+    #: Result of the last check, a `ModelCheck`.
     checked: JsonObject | None = None
 
     def refuse(self, phase: str, kind: Kind, way: Way) -> None:

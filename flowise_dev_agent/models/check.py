@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 from typing import Final
 
-from flowise_dev_agent.errors import ModelContextError, ModelOutputError
+from flowise_dev_agent.errors import ModelOutputError
 from flowise_dev_agent.models.engine import ModelEngine
 from flowise_dev_agent.models.messages import Message, ToolDef
 from flowise_dev_agent.models.parsing import UnusableOutputError, parse_object
@@ -66,15 +66,18 @@ async def _is_held(engine: ModelEngine, model: str | None) -> tuple[bool, tuple[
 
 async def _calls(engine: ModelEngine, model: str | None, *, both: bool) -> bool:
     """True if the model calls a tool that it is asked to call."""
-    response = await engine.complete(
-        [Message(role="user", content=_ASK)],
-        _SYSTEM,
-        (_LOOK,),
-        output_schema=_SCHEMA if both else None,
-        model=model,
-        phase="check",
-        max_tokens=_ANSWER_TOKENS,
-    )
+    try:
+        response = await engine.complete(
+            [Message(role="user", content=_ASK)],
+            _SYSTEM,
+            (_LOOK,),
+            output_schema=_SCHEMA if both else None,
+            model=model,
+            phase="check",
+            max_tokens=_ANSWER_TOKENS,
+        )
+    except ModelOutputError:
+        return False
     return any(call.name == _LOOK.name for call in response.tool_calls)
 
 
@@ -86,7 +89,7 @@ async def _reads(engine: ModelEngine, model: str | None) -> bool:
         response = await engine.complete(
             asked, _SYSTEM, output_schema=_SCHEMA, model=model, phase="check", max_tokens=_ANSWER_TOKENS
         )
-    except (ModelContextError, ModelOutputError):
+    except ModelOutputError:
         return False
     return _words(response.text) == ("larch", "heron")
 

@@ -7,6 +7,7 @@ import logging
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import cached_property
+from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from pydantic import BaseModel, SecretStr
@@ -26,7 +27,7 @@ from flowise_dev_agent.errors import (
     SessionsOpenError,
 )
 from flowise_dev_agent.flowise.instances import Instances, address_of
-from flowise_dev_agent.models import StoredCapabilities, engine_for
+from flowise_dev_agent.models import StoredCapabilities
 from flowise_dev_agent.models.messages import Message
 from flowise_dev_agent.persistence import ConnectionRow, Database, Fact, ModelCapabilityRows, StoredConnections
 from flowise_dev_agent.persistence.connections import ConnectionKind, StoredRows
@@ -50,10 +51,14 @@ from flowise_dev_agent.timings import end_tasks
 if TYPE_CHECKING:
     from cryptography.fernet import Fernet, MultiFernet
 
+    from flowise_dev_agent.models.engine import ModelEngine
+
 logger = logging.getLogger(__name__)
 Stored = TypeVar("Stored", bound=BaseModel)
 
 _TEST_SECS: Final = 20.0
+#: Test and check of a model together: clients wait for 30 s.
+_CHECK_SECS: Final = 28.0
 #: Seconds until a process without runs notices a connection that another process has stored.
 _LOOK_SECS: Final = 5.0
 _FLOWISE_VARIABLES: Final = ("FLOWISE_API_ENDPOINT", "FLOWISE_API_KEY", "FLOWISE_INSTANCES")
@@ -189,7 +194,7 @@ class Connections:
         return await self.view()
 
     async def connect_model(self, wanted: ConnectModel, expected: Expected | None = None) -> ConnectionsView:
-        """Try a model provider and store it.
+        """Try a model provider, store it, and check what its model can do.
 
         Raises ConnectionNotStorableError, InvalidInputError, ReasoningError when it cannot be used, and
         PreconditionFailedError; then nothing has changed.
@@ -199,8 +204,16 @@ class Connections:
         if wanted.api_key is None and (wanted.engine == "claude" or wanted.base_url is None):
             raise InvalidInputError(text("error.key_missing"), hint=text("error.key_needed"))
         settings = self._reasoning_with(wanted)
-        await _try_model(settings)
-        await self._store("model", wanted, f"model {settings.engine} {settings.general_model}", seen)
+        # The model layer takes half a second to import.
+        from flowise_dev_agent.models.engine import ModelEngine
+
+        engine, until = ModelEngine(settings, self.capabilities), monotonic() + _CHECK_SECS
+        try:
+            await _try_model(engine)
+            await self._store("model", wanted, f"model {settings.engine} {settings.general_model}", seen)
+            await _check_model(engine, until - monotonic())
+        finally:
+            await engine.aclose()
         return await self.view()
 
     async def disconnect(
@@ -383,16 +396,26 @@ def _unreadable_error(kind: ConnectionKind) -> ConnectionUnreadableError:
     )
 
 
-async def _try_model(settings: ReasoningSettings) -> None:
-    engine = engine_for(settings)
+async def _try_model(engine: "ModelEngine") -> None:
     try:
         async with asyncio.timeout(_TEST_SECS):
             await engine.complete([Message(role="user", content="Reply with: ok")], "Be brief.", max_tokens=16)
     except ModelAuthError as error:
-        raise ModelAuthError(error.message, hint=text("error.check_key_and_model")) from None
+        is_key = error.details.get("status") in (401, 403)
+        hint = text("error.wrong_model_key" if is_key else "error.check_key_and_model")
+        raise ModelAuthError(error.message, hint=hint, details=error.details) from None
     except ReasoningError as error:
         raise type(error)(error.message, hint=text("error.check_address_and_model")) from None
     except TimeoutError:
         raise ModelUnavailableError(text("error.model_timeout", seconds=f"{_TEST_SECS:.0f}")) from None
-    finally:
-        await engine.aclose()
+
+
+async def _check_model(engine: "ModelEngine", secs: float) -> None:
+    """Check a model that has answered; without a result it is connected all the same."""
+    from flowise_dev_agent.models.check import check_model
+
+    try:
+        async with asyncio.timeout(secs):
+            await check_model(engine)
+    except (ReasoningError, TimeoutError) as error:
+        logger.warning("The check of the connected model gave no result: %s", error or "it took too long")

@@ -130,7 +130,9 @@ class ModelView(Worded):
     """A model that sessions may plan with, as far as it is known. Its provider is not asked."""
 
     model: str
-    checked: ModelCheck | None = Field(description="Result of the last check by `doctor`; null if there is none.")
+    checked: ModelCheck | None = Field(
+        description="Result of the last check, by `doctor` or at connecting; null if none."
+    )
     lacks: list[str] = Field(description="A sentence for each thing that is lost with this model.")
 
 

@@ -14,7 +14,7 @@ from pydantic import SecretStr
 from flowise_dev_agent.api import create_app
 from flowise_dev_agent.cli.doctor import examine
 from flowise_dev_agent.client.asgi import StreamingASGITransport
-from flowise_dev_agent.devkit.standin import ModelStandIn
+from flowise_dev_agent.devkit.standin import ModelStandIn, Reply
 from flowise_dev_agent.devkit.standin.protocol import StandInFailure
 from flowise_dev_agent.errors import ConfigurationError
 from flowise_dev_agent.flowise import FlowiseClient
@@ -292,11 +292,41 @@ async def test_a_model_that_refuses_its_key_is_not_kept(
         body = {"engine": "openai", "base_url": standin.base_url_openai, "api_key": MODEL_KEY}
         refused = await http.put("/connections/model", json=body)
         assert (refused.status_code, refused.json()["code"]) == (502, "model_auth")
+        assert refused.json()["texts"]["hint"]["code"] == "error.wrong_model_key"
         assert MODEL_KEY not in refused.text
+        assert len(standin.requests) == 1
         without = await http.put("/connections/model", json={"engine": "claude"})
         assert (without.status_code, without.json()["code"]) == (422, "invalid_input")
         assert (await http.get("/connections")).json()["model"]["source"] == "none"
         assert (await http.get("/info")).json()["reasoning"]["engine"] == "deterministic"
+
+
+async def test_a_connected_model_is_checked_at_once(
+    database_dsn: str, database: Database, standin: ModelStandIn
+) -> None:
+    standin.script(lambda request: bool(request.tools), StandInFailure.http(422, "no idea what you mean"))
+    standin.script("The first word is", Reply(json={"first": "larch", "last": "heron"}))
+    standin.script(lambda request: bool(request.json_schema), Reply(json={"first": "a", "last": "z"}))
+    async with service(database_dsn, database) as http:
+        body = {"engine": "openai", "base_url": standin.base_url_openai, "api_key": MODEL_KEY, "model": "gpt-x"}
+        stored = await http.put("/connections/model", json=body)
+        assert (stored.status_code, stored.json()["model"]["source"]) == (200, "stored"), stored.text
+        assert len(standin.requests) <= 5
+        [model] = (await http.get("/info")).json()["models"]
+    assert (model["checked"]["schema_held"], model["checked"]["reads_whole_prompt"]) == (True, True)
+    assert "interrupt.lost_tools" in [one["code"] for one in model["texts"].values()]
+
+
+async def test_a_check_without_a_result_keeps_no_model_from_being_connected(
+    database_dsn: str, database: Database, standin: ModelStandIn
+) -> None:
+    standin.script("Answer with", StandInFailure.http(403, "not this"))
+    async with service(database_dsn, database) as http:
+        body = {"engine": "openai", "base_url": standin.base_url_openai, "api_key": MODEL_KEY, "model": "gpt-x"}
+        stored = await http.put("/connections/model", json=body)
+        assert (stored.status_code, stored.json()["model"]["source"]) == (200, "stored"), stored.text
+        assert (await http.get("/info")).json()["models"][0]["checked"] is None
+    assert len(standin.requests) == 2
 
 
 async def test_the_environment_comes_first_and_without_a_secrets_key_nothing_is_kept(
