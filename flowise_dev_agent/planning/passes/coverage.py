@@ -42,7 +42,7 @@ _ADDRESS: Final = re.compile(
 )
 _SHOWN: Final = 80
 #: Variables that people write in an address or in a text to send.
-_FILLED_IN: Final = re.compile(r"\{{1,2}[^{}]{0,60}\}{1,2}|<[^<>]{1,60}>|(?<=/):\w{1,60}")
+_FILLED_IN: Final = re.compile(r"\{{1,2}[^{}]{0,60}(?:\}{1,2}|$)|<[^<>]{1,60}>|(?<=/):\w{1,60}")
 
 
 class _Fact(NamedTuple):

@@ -443,6 +443,14 @@ async def test_a_step_behind_two_branching_steps_never_runs(server: Server, stan
     assert LLM not in ran(await server.ask(flow, "hi", session=str(uuid4())))
     await server.ask(flow, "refund", session=session)
     assert LLM not in ran(await server.ask(flow, session=session, humanInput={"type": "proceed"}))
+    straight = [
+        start(),
+        condition("string", "{{ question }}", "contains", "refund"),
+        *llm(0, "system: ONE"),
+        *chain(START, "conditionAgentflow_0/0", LLM),
+        *chain("conditionAgentflow_0/1", LLM),
+    ]
+    assert LLM not in ran(await server.ask(await server.create(*straight), "hi"))
 
 
 @states("Steps that begin side by side")

@@ -65,6 +65,10 @@ def test_p83_what_a_part_names_and_the_plan_lacks_is_found(
             "ask https://api.shop.example/orders/{number}/state",
             {"url": "https://api.shop.example/orders/{{ question }}/state"},
         ),
+        (
+            "ask https://core.example/policies/{policy number}",
+            {"url": "https://core.example/policies/{{ $flow.state.policy }}"},
+        ),
         ('say "no spraying: wind {value} km/h"', {"prompt": "No spraying: wind {{ $flow.state.wind }} km/h"}),
     ],
 )
