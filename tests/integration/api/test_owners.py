@@ -299,6 +299,7 @@ async def ours_in(http: httpx2.AsyncClient, database: Database) -> dict[str, str
             chatflow_id=FLOW,
             name=MARK,
             flow_data=f'{{"nodes": [], "edges": [], "note": "{MARK}"}}',
+            settings={},
             updated_date="2026-01-01",
             reason="create",
             iteration=1,

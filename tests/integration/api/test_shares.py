@@ -84,6 +84,7 @@ async def wrote(database: Database, session_id: str, *, flow: str = FLOW, name: 
             chatflow_id=flow,
             name=name,
             flow_data=json.dumps({"nodes": [NODE], "edges": []}),
+            settings={},
             updated_date="2026-01-01",
             reason="create",
             iteration=1,
