@@ -1,12 +1,13 @@
 """Tests of a flow and their judgement."""
 
+from functools import reduce
 from typing import Literal
 
 from pydantic import ConfigDict, Field
 
 from flowise_dev_agent.sanitize import shortened
 from flowise_dev_agent.schemas.base import Contract, JsonMapping, JsonObject, JsonValue, Versioned, Worded
-from flowise_dev_agent.texts import text
+from flowise_dev_agent.texts import Text, text
 
 #: Causes of a failure that a model may give. STRUCTURE, LOGIC and INCOMPLETE are flow bugs and iterate; the
 #: others ask the person.
@@ -44,7 +45,8 @@ class Trial(Versioned, Worded):
     def shortened(self, limit: int) -> "Trial":
         """Copy with `answer` and `error` cut to `limit` characters."""
         answer = self.answer if len(self.answer) <= limit else self.answer[: limit - 1] + "…"
-        return self.model_copy(update={"answer": answer, "error": self.error[:limit]})
+        error = self.worded("error") if len(self.error) <= limit else self.error[:limit]
+        return self.model_copy(update={"answer": answer, "error": error})
 
 
 class Regression(Contract):
@@ -228,7 +230,9 @@ class Verdict(Versioned, Worded):
     def not_shown(self) -> list[str]:
         """Reasons why a running flow is not called working, one line each."""
         told = {item.reason for item in self.criteria}
-        found = [(item.worded("reason"), _short(item.text)) for item in self.criteria if item.state != "shown"] + [
+        found = [
+            (item.worded("reason"), _short(item.worded("text"))) for item in self.criteria if item.state != "shown"
+        ] + [
             (part.worded("reason"), f"“{_short(part.quote)}”")
             for part in self.parts
             if part.state not in ("done", "assumed") and (not part.reason or part.reason not in told)
@@ -239,11 +243,12 @@ class Verdict(Versioned, Worded):
         return [_listed(texts, reason) for reason, texts in by_reason.items()]
 
 
-def _short(text: str) -> str:
-    return shortened(text.rstrip(". "), _LONGEST_LISTED)
+def _short(words: str) -> str:
+    return words if isinstance(words, Text) else shortened(words.rstrip(". "), _LONGEST_LISTED)
 
 
 def _listed(texts: list[str], reason: str) -> str:
-    listed, more = "; ".join(texts[:_MOST_LISTED]), len(texts) - _MOST_LISTED
+    listed = reduce(lambda one, other: text("listed", one=one, other=other), texts[:_MOST_LISTED])
+    more = len(texts) - _MOST_LISTED
     said = text("verdict.and_more", listed=listed, number=more) if more > 0 else listed
     return text("verdict.listed", listed=said, reason=reason) if reason else text("verdict.listed_alone", listed=said)

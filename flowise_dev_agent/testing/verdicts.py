@@ -20,7 +20,7 @@ from flowise_dev_agent.flowise.models import Prediction
 from flowise_dev_agent.sanitize import shortened
 from flowise_dev_agent.schemas.verdict import PassK, Trial, Verdict, VerdictCategory
 from flowise_dev_agent.testing import playbook
-from flowise_dev_agent.texts import text
+from flowise_dev_agent.texts import sentences, text
 
 _REASON_CHARS = 300
 
@@ -50,7 +50,7 @@ def classify_failure(error: FlowiseError) -> VerdictCategory:
 def failure_text(error: FlowiseError) -> str:
     """Flowise's message for a failed prediction, without address, call and status; the error's text if it sent none."""
     said = (error.details or {}).get("flowise_message")
-    return (_WHERE.sub("", said) if isinstance(said, str) else "") or str(error)
+    return (_WHERE.sub("", said) if isinstance(said, str) else "") or sentences(error.message, error.hint or "")
 
 
 def classify_prediction(prediction: Prediction) -> tuple[VerdictCategory | None, str]:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from flowise_dev_agent.errors import FlowiseTimeoutError
 from flowise_dev_agent.schemas.plan import Criterion, Expectation, Part, Plan, PlannedValue, TestCase
 from flowise_dev_agent.schemas.verdict import (
     CriterionVerdict,
@@ -18,7 +19,8 @@ from flowise_dev_agent.schemas.verdict import (
 )
 from flowise_dev_agent.testing import playbook
 from flowise_dev_agent.testing.judging import as_judged, checked, judged
-from flowise_dev_agent.testing.verdicts import failed_verdict
+from flowise_dev_agent.testing.verdicts import failed_verdict, failure_text
+from flowise_dev_agent.texts import sentences, text, translated
 from tests.unit.agent.rig import plan
 
 
@@ -266,3 +268,21 @@ def test_a_part_is_done_only_by_a_change_or_a_setting_of_the_flow(contract: Plan
     made = judged(vote(), contract, [trial()], [Trace()], after, by_model=True, original=WITH_SEARCH)
     assert made.parts[0].state == state
     assert made.headline == ("works" if state == "done" else "runs")
+
+
+def test_what_flowise_and_code_say_of_a_trial_reads_in_the_language_of_the_session() -> None:
+    late = FlowiseTimeoutError(
+        text("error.flowise_timeout", endpoint="x", call="POST", seconds="60"), hint=text("error.may_still_complete")
+    )
+    for said in (failure_text(late), sentences(text("verdict.step_not_run", step="llm_0"))):
+        failed = trial("", passed=False, category="TIMEOUT", error=said).shortened(300)
+        verdict = failed_verdict([failed], 1)
+        assert translated(said, "de") in translated(verdict.worded("reason"), "de") != verdict.reason
+        assert failed.shortened(5).error == said[:5]
+
+
+def test_steps_that_no_test_reached_are_listed_in_the_language_of_the_session() -> None:
+    runs = [text("verdict.step_runs", step=name) for name in ("A", "B")]
+    criteria = [CriterionVerdict(id=f"c{n}", text=words) for n, words in enumerate(runs, 1)]
+    (line,) = Verdict(done=True, criteria=criteria).not_shown()
+    assert all(translated(words, "fr") in translated(line, "fr") for words in runs)
