@@ -37,6 +37,7 @@ _NO_EVIDENCE: Final = text("verdict.no_evidence")
 #: Variables in Flowise's syntax, also with one brace missing.
 _VARIABLE: Final = re.compile(r"\{\{[^{}]{1,200}\}\}|\{\s*\$(?:flow|form|vars|webhook|iteration)\b[^{}]{0,200}\}")
 _SERVER_VARIABLE: Final = re.compile(r"\{\{\s*\$vars\.([A-Za-z_]\w{0,99})")
+_NODE_ID: Final = re.compile(r"\w{1,200}_\d{1,9}")
 _SHORTEST_QUOTE: Final = 2
 _QUOTE_CHARS: Final = 200
 _MODELS: Final = frozenset(("Chat Models", "LLMs"))
@@ -146,6 +147,16 @@ def checked(
         wrong = [unmet.text for unmet in unmet_by(trial, trace, case.expect, flow) if unmet.hard]
         category, error = ("LOGIC", sentences(*wrong)) if wrong else (None, "")
     return trial.model_copy(update={"passed": False, "category": category, "error": error}) if category else trial
+
+
+def comparable(trial: Trial, expect: Expectation, flow_data: str) -> Trial:
+    """Trial of a flow before its change; not counted as executed if it failed for want of added steps."""
+    nodes = {node.id for node in GraphIR.from_flow_data(flow_data).nodes}
+    lacking = [node for node in (*expect.branch, *expect.tools) if _NODE_ID.fullmatch(node) and node not in nodes]
+    if trial.category != "LOGIC" or not lacking:
+        return trial
+    why = text("not_tested.added_later", steps=", ".join(lacking))
+    return trial.model_copy(update={"category": None, "error": why})
 
 
 def as_expected(trial: Trial, trace: Trace, case: TestCase, flow_data: str) -> Trial:

@@ -47,7 +47,7 @@ from flowise_dev_agent.schemas.interrupts import FlowLink, Option, ResultReviewD
 from flowise_dev_agent.schemas.plan import Plan, TestCase
 from flowise_dev_agent.schemas.verdict import FLOW_BUGS, Regression, TestedIteration, Trace, Trial, Verdict
 from flowise_dev_agent.settings import LimitSettings
-from flowise_dev_agent.testing.judging import as_judged, best_of, lost
+from flowise_dev_agent.testing.judging import as_judged, best_of, comparable, lost
 from flowise_dev_agent.testing.trials import TrialConversation, TrialRun, hold_all
 from flowise_dev_agent.texts import sentences, text
 
@@ -96,7 +96,8 @@ async def test_v2(state: AgentState, runtime: Runtime[AgentContext], *, domains:
             # Best effort: without the permission the conversation stays in the live flow's chat history.
             with suppress(FlowiseError):
                 await domains.primary.forget(context, chatflow_id, session)
-        trial, pii_fields = kept_to(run.trial, run.trace, state.plan.current.mappings), state.plan.current.pii_fields
+        held = comparable(run.trial, case.expect, flow_data) if before else run.trial
+        trial, pii_fields = kept_to(held, run.trace, state.plan.current.mappings), state.plan.current.pii_fields
         trace = without_personal_data(run.trace, pii_fields, state.plan.current.pii_tools)
         said = trace.turns[-1].answer if pii_fields and trace.turns else trial.answer
         if not before:
@@ -379,13 +380,13 @@ def _options(state: AgentState) -> list[Option]:
 
 
 def regressions(before: Sequence[Trial], after: Sequence[Trial]) -> list[Regression]:
-    """Compare answers before and after the change, per question asked both times; the first bad trial after the change
-    counts.
+    """Compare answers before and after the change, per question executed both times; the first bad trial after the
+    change counts.
     """
     found: list[Regression] = []
     for was in before:
-        trials = [trial for trial in after if trial.question == was.question]
-        if trials:
+        trials = [trial for trial in after if trial.question == was.question and _is_held(trial)]
+        if trials and _is_held(was):
             found += _differences(was, next((trial for trial in trials if not trial.passed), trials[0]))
     return found
 
@@ -395,14 +396,14 @@ def failed_alike(before: Sequence[Trial], after: Sequence[Trial]) -> bool:
 
     False when nothing fails, or when there is nothing to compare with.
     """
-    causes = {(trial.question, _status(trial)) for trial in before if not trial.passed}
-    failed = [(trial.question, _status(trial)) for trial in after if not trial.passed]
+    causes = {(trial.question, _status(trial)) for trial in before if trial.category}
+    failed = [(trial.question, _status(trial)) for trial in after if trial.category]
     return bool(failed) and causes.issuperset(failed)
 
 
 def _differences(was: Trial, now: Trial) -> list[Regression]:
     def found(kind: Literal["status", "error", "shape", "tools"], before: str, after: str) -> list[Regression]:
-        worse = kind in {"status", "error"} and not now.passed
+        worse = was.passed and not now.passed
         made = Regression(question=was.question, kind=kind, worse=worse, before=before, after=after)
         return [made] if before != after else []
 
@@ -411,6 +412,10 @@ def _differences(was: Trial, now: Trial) -> list[Regression]:
     if not now.passed:
         return found("error", _status(was), _status(now))
     return found("shape", _shape(was.answer), _shape(now.answer)) + found("tools", _tools(was), _tools(now))
+
+
+def _is_held(trial: Trial) -> bool:
+    return trial.passed or trial.category is not None
 
 
 def _status(trial: Trial) -> str:

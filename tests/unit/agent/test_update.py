@@ -27,8 +27,9 @@ from flowise_dev_agent.patch import (
 )
 from flowise_dev_agent.patch.views.graph_view import GraphView
 from flowise_dev_agent.planning.prompt_context import focused_summary
-from flowise_dev_agent.schemas.plan import Intent
+from flowise_dev_agent.schemas.plan import Expectation, Intent
 from flowise_dev_agent.schemas.verdict import Trial, Verdict
+from flowise_dev_agent.testing.judging import comparable
 from tests.unit.agent.rig import OPENAI, Bench, plan
 from tests.unit.agent.test_graph import credentials
 
@@ -262,7 +263,8 @@ def test_answers_differ_in_kind_by_status_error_shape_and_tools() -> None:
     assert kinds(trial(), trial(answer="other words")) == []
     assert kinds(trial(), failed) == [("status", True)]
     assert kinds(failed, trial()) == [("status", False)]
-    assert kinds(failed, trial(**FAILED | {"error": "y"})) == [("error", True)]
+    assert kinds(failed, trial(**FAILED | {"error": "y"})) == [("error", False)]
+    assert kinds(trial(), trial(**FAILED | {"category": None})) == []
     assert kinds(trial(), trial(answer='{"a": 1}')) == [("shape", False)]
     assert kinds(trial(), trial(used_tools=["calculator"])) == [("tools", False)]
 
@@ -285,6 +287,19 @@ def test_a_failure_is_alike_only_with_the_same_cause() -> None:
     assert not failed_alike([trial()], [failed])
     assert not failed_alike([], [failed])
     assert not failed_alike([failed], [trial()])
+
+
+def test_a_failure_for_want_of_an_added_step_is_not_one_of_the_flow_before() -> None:
+    node = {"id": "llm_0", "type": "customNode", "data": {"id": "llm_0", "name": "llm", "label": "LLM", "inputs": {}}}
+    before, after = (json.dumps({"nodes": nodes, "edges": []}) for nodes in ([], [node]))
+    failed = trial(**FAILED)
+    for expect in (Expectation(branch=["llm_0"]), Expectation(tools=["llm_0"])):
+        was = comparable(failed, expect, before)
+        assert not failed_alike([was], [failed])
+        assert regressions([was], [trial()]) == regressions([was], [failed]) == []
+    assert comparable(failed, Expectation(branch=["llm_0"]), after) == failed
+    late = trial(**FAILED | {"category": "TIMEOUT"})
+    assert comparable(late, Expectation(branch=["llm_0"]), before) == late
 
 
 async def test_iterations_work_on_the_draft_and_leave_the_flow_alone() -> None:
