@@ -33,7 +33,9 @@ def plan_details(
     used = _used(plan, base)
     former = former_texts(plan, base, schemas)
     return ShownPlan(
-        values=[_shown(value, titles, base, schemas, former) for value in plan.values],
+        values=[
+            _shown(value, titles, base, schemas, former) for value in plan.values if value.node_id not in plan.removals
+        ],
         removed=_named(plan.removals, base),
         kept=_named(plan.kept, base),
         allows=capability_words(plan.capability, language, known),

@@ -26,7 +26,9 @@ def flow_outline(plan: Plan, base: GraphIR, flow: GraphIR, titles: Mapping[str, 
         near = touched.union(*ends)
         nodes = [node for node in nodes if node.id in near]
     purposes = {node.node_id: node.purpose for node in plan.nodes}
-    changed = {value.node_id for value in plan.values}
+    # As in the summary: a node that the plan names may also get another title or another line.
+    changed = {value.node_id for value in plan.values} | {node.node_id for node in plan.nodes if node.existing}
+    changed -= {*plan.kept}
 
     def line(node: FlowNode, depth: int, leads_to: Sequence[Branch] = ()) -> OutlineLine:
         state: OutlineState = "new" if base.node(node.id) is None else "changed" if node.id in changed else "same"

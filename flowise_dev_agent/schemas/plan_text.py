@@ -121,7 +121,11 @@ def plan_markdown(plan: Plan, details: ShownPlan | None = None, language: str = 
             "plan.heading.removed",
             [
                 *(f"**{text.node(node)}**" for node in given.removed),
-                *(f"**{text.title(one.source)}** → **{text.title(one.target)}**" for one in plan.disconnections),
+                *(
+                    f"**{text.title(one.source)}** → **{text.title(one.target)}**"
+                    for one in plan.disconnections
+                    if not {one.source, one.target} & {*plan.removals}
+                ),
             ],
         ),
         ("plan.heading.kept", [f"**{text.node(node)}**" for node in given.kept]),
@@ -307,7 +311,7 @@ class _Words:
 
     def node(self, node: NamedNode) -> str:
         """Title of a node of the flow as it is."""
-        return node.label or self.title(node.node_id)
+        return self._titles.get(node.node_id) or node.label or node.node_id
 
     def outline(self) -> list[str]:
         """Lines of the outline, indented by their depth."""

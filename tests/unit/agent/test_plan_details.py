@@ -296,3 +296,20 @@ def test_a_value_is_said_once_and_rows_in_words(catalogue: NodeStore) -> None:
         "  Be brief.",
         "  ```",
     ]
+
+
+def test_a_node_is_either_changed_or_as_it_is_and_a_removed_one_has_no_values(catalogue: NodeStore) -> None:
+    base = compile_ops(GraphIR.empty(), CHAT, catalogue.schemas).graph
+    wanted = contract(
+        planned("toolAgent_0"),
+        planned("chatOpenAI_0"),
+        planned("calculator_1", existing=False).model_copy(update={"node_name": "calculator"}),
+        removals=["calculator_0"],
+        disconnections=[NamedConnection(source="calculator_0", target="toolAgent_0")],
+        values=[value("chatOpenAI_0", "temperature", 0.2), value("calculator_0", "name", "old")],
+    )
+    shown = plan_markdown(wanted, plan_details(wanted, base, schemas=catalogue.schemas))
+    assert "- Changes: OpenAI, Tool Agent." in shown.splitlines()
+    assert "**Tool Agent** (changed)" in shown
+    assert shown.split("## Values\n")[1].split("\n\n")[0] == "- **OpenAI**, Temperature: 0.2 (now: 0.9)"
+    assert shown.split("## Removed or replaced\n")[1].split("\n\n")[0] == "- **Calculator 1**"
