@@ -27,14 +27,16 @@ async def current_models(context: PlanContext) -> PlanContext:
     """Set the models that nobody chose to the newest that the server offers; find chosen ones that end.
 
     The person chose what their words name, and what their flow has: "the same model as in the other steps". In a plan
-    of a model a model that goes on stays as it is.
+    of a model a model that goes on stays as it is, and one of another brand is the planner's to choose: "Llama" in the
+    person's words is no model id.
     """
     plan, ending = context.plan, list[UsedModel]()
     in_use = {use.model for use in model_uses(context.base, context.schemas)}
     for used in await _planned(context, ending_only=not context.by_form):
         if used.use.model in in_use or is_asked_for(used.use.model, context.words):
             continue
-        if used.newest and (used.end or not _is_embedding(used.use, context.schemas)):
+        fits = context.by_form or _brand(used.use.model) == _brand(used.newest or "")
+        if used.newest and fits and (used.end or not _is_embedding(used.use, context.schemas)):
             plan = _with_model(plan, used.use, used.newest)
         elif used.end:
             ending.append(used)
@@ -66,6 +68,11 @@ def is_asked_for(model: str, words: Iterable[str]) -> bool:
     spoken = rf"(?:{re.escape(brand)}{_BETWEEN}){optional}(?:{'|'.join(sorted(orders))})"
     pattern = re.compile(rf"(?<![\w.-]){spoken}{_GOES_ON}")
     return any(pattern.search(" ".join(one.casefold().split())) for one in words)
+
+
+def _brand(model: str) -> str:
+    """Name in front of a model id, without host and version: `llama` of `meta-llama/llama-3.3-70b`."""
+    return re.split(r"[-._:@ \d]", model.casefold().rpartition("/")[2], maxsplit=1)[0]
 
 
 async def _planned(context: PlanContext, *, ending_only: bool) -> list[UsedModel]:

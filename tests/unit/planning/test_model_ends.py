@@ -96,6 +96,15 @@ async def test_a_model_that_ends_and_that_nobody_asked_for_is_replaced_without_a
     assert [one.value for one in reviewed.plan.values] == ["gpt-5.5"]
 
 
+async def test_a_model_gives_way_by_itself_only_to_one_of_its_brand(catalogue: NodeStore) -> None:
+    plan = chain(model("llama-3.3-70b-versatile", "groqChat_0"), node="groqChat")
+    lookups = Lookups(catalogue, {"groqChat": ["openai/gpt-oss-120b"]})
+    reviewed = await Review(lookups)(plan, plan_request(catalogue, "A chatbot on groq llama"))
+    (problem,) = [one for one in reviewed.problems if "MODEL_END" in one]
+    assert "openai/gpt-oss-120b" in problem
+    assert [one.value for one in reviewed.plan.values] == ["llama-3.3-70b-versatile"]
+
+
 async def test_a_model_that_the_flow_has_stays_in_a_new_step_too_and_is_told(catalogue: NodeStore) -> None:
     ops: list[PatchOp] = [AddNode(node_name="chatOpenAI", node_id="chatOpenAI_1", params={"modelName": "gpt-4o"})]
     flow = GraphView(compile_ops(GraphIR.empty(), ops, catalogue.schemas).graph)
