@@ -949,6 +949,21 @@ async def test_a_person_proceeds_rejects_and_remarks(server: Server, standin: Mo
     assert await server.text(flow, session=session, humanInput={"type": "reject"}) == "reject"
 
 
+@states("`humanInputAgentflow` with `humanInputDescriptionType: fixed`")
+@pytest.mark.parametrize(
+    ("description", "shown"),
+    [("Send it?", "the draft\n\nSend it?"), ("Send {{ customFunctionAgentflow_0 }}?", "the draft\n\nSend CUT?")],
+)
+async def test_a_person_sees_what_a_function_made_by_its_variable_only(
+    description: str, shown: str, server: Server, standin: ModelStandIn
+) -> None:
+    standin.script("DRAFT", "the draft")
+    cut = step("customFunctionAgentflow_0", customFunctionJavascriptFunction="return 'CUT'")
+    ops = [start(), *llm(0, "system: DRAFT"), cut, _human(description)]
+    flow = await server.create(*ops, *chain(START, LLM, "customFunctionAgentflow_0", "humanInputAgentflow_0"))
+    assert await server.text(flow, "hi", session=str(uuid4())) == shown
+
+
 # --- requests and code -----------------------------------------------------------------------------------------------
 
 
