@@ -137,7 +137,7 @@ def checked(
     graph = GraphIR.from_flow_data(flow_data)
     category, error = trial.category, trial.error
     if trial.passed and not category:
-        category, error = _seen(trial, trace, flow_data)
+        category, error = _seen(trial, trace, case, flow_data)
     if category and (missing := unfilled(graph, variables)):
         category, error = "CONFIG", text("verdict.unfilled", missing=missing, error=error)
     if not trial.passed:
@@ -169,7 +169,7 @@ def as_expected(trial: Trial, trace: Trace, case: TestCase, flow_data: str) -> T
     )
 
 
-def _seen(trial: Trial, trace: Trace, flow_data: str) -> tuple[VerdictCategory | None, str]:
+def _seen(trial: Trial, trace: Trace, case: TestCase, flow_data: str) -> tuple[VerdictCategory | None, str]:
     for step in trace.steps:
         if step.error or step.status == "ERROR":
             error = step.error or text("verdict.no_explanation")
@@ -182,9 +182,10 @@ def _seen(trial: Trial, trace: Trace, flow_data: str) -> tuple[VerdictCategory |
     last = trace.steps[-1] if trace.steps else None
     if last and last.name == CONDITION_AGENT and trial.answer.lstrip().startswith("{"):
         return "LOGIC", text("verdict.condition_is_answer", step=last.label or last.node_id)
-    # Only variables of the flow itself count: an answer about templates is correct.
+    # Only variables of the flow itself count: an answer about templates is correct, and so is one that was asked for.
+    asked = " ".join((*case.turns, *case.expect.contains))
     for variable in _VARIABLE.findall(trial.answer):
-        if json.dumps(variable, ensure_ascii=False)[1:-1] in flow_data:
+        if variable not in asked and json.dumps(variable, ensure_ascii=False)[1:-1] in flow_data:
             return "LOGIC", text("verdict.variable_shown", variable=variable)
     return None, ""
 

@@ -127,6 +127,13 @@ def test_an_answer_about_templates_is_no_unfilled_variable() -> None:
     assert seen.passed
 
 
+def test_a_variable_that_the_answer_is_to_show_is_not_unfilled() -> None:
+    data = '{"nodes": [], "edges": [], "text": "Order number: {{sku}}"}'
+    for contains, passed in (["Order number: {{sku}}"], True), ([], False):
+        case = TestCase(id="t1", turns=["Hi"], expect=Expectation(contains=contains))
+        assert checked(trial("Order number: {{sku}}"), Trace(), case, data, stand_in=False).passed is passed
+
+
 def test_answers_of_a_stand_in_break_no_expectation() -> None:
     case = TestCase(id="t1", turns=["Hi"], expect=Expectation(tools=["search"], excludes=["Eva"]))
     assert checked(trial(), Trace(), case, EMPTY, stand_in=True).passed
