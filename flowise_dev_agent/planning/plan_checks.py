@@ -180,10 +180,11 @@ def accounted(plan: Plan, accounts: Sequence[PartAccount], request: PlanRequest)
         does = [id_ for id_ in nodes if id_ not in was_there or reason]
         shown = does or values or earlier.intersection(account.nodes) or request.intent.operation == "copy"
         if state == "covered" and not shown:
-            problems.append(
-                f"`parts`: {part.id} is covered, but names no value and no new, changed, removed or kept node "
-                "that does it. Where the flow does it already, say so in `reason`."
-            )
+            if not reason:
+                problems.append(
+                    f"`parts`: {part.id} is covered, but names no value and no new, changed, removed or kept node "
+                    "that does it. Where the flow does it already, or nothing has to be done, say so in `reason`."
+                )
             state, reason = "assumed", reason or "No node or value of the plan shows it."
         elif state != "covered" and not reason:
             problems.append(f"`parts`: {part.id} is {state}, but has no reason.")

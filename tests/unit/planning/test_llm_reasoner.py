@@ -745,6 +745,12 @@ async def test_a_node_that_the_plan_leaves_alone_covers_nothing(
     assert bool(told) is (state == "assumed")
 
 
+async def test_a_part_with_nothing_to_build_needs_a_reason_and_no_node(catalogue: NodeStore) -> None:
+    cold = {"node_id": "chatOpenAI_0", "param": "temperature", "value": 0.1}
+    greeting = {"id": "p1", "state": "covered", "reason": "A greeting; nothing to build."}
+    assert await parts_of(changed(values=[cold], parts=[greeting]), catalogue) == (["assumed"], "")
+
+
 async def test_a_value_that_names_a_part_covers_it(catalogue: NodeStore) -> None:
     cold = {"node_id": "chatOpenAI_0", "param": "temperature", "value": 0.1, "part": "p1"}
     assert await parts_of(changed(values=[cold]), catalogue) == (["covered"], "")
