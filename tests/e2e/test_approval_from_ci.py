@@ -89,7 +89,7 @@ async def test_the_documented_loop_approves_a_plan_and_accepts_its_result(
         asked = await dispatched(github, 1)
         assert asked["event_type"] == "session.waiting"
         shown = await runner.run("show", asked)
-        assert (shown.code, "chatOpenAI" in shown.summary) == (0, True), shown
+        assert (shown.code, "Conversation Chain" in shown.summary) == (0, True), shown
         answered = await runner.run("answer", asked)
         assert answered.code == 0, answered
 
@@ -125,7 +125,7 @@ async def test_the_documented_workflow_builds_tests_and_accepts_a_chatflow_by_it
     assert built.jobs == ["plan", "build", "accept"]
 
     planned = await built.run("plan")
-    assert (planned.code, "chatOpenAI" in planned.summary) == (0, True), planned
+    assert (planned.code, "Conversation Chain" in planned.summary) == (0, True), planned
     # Run again after a failure of the runner: the same session, by its idempotency key.
     assert (await built.run("plan")).code == 0
     tested = await built.run("build")

@@ -23,7 +23,7 @@ async def test_a_session_from_the_sentence_to_the_accepted_chatflow(
         assert (planned["status"], question["type"]) == ("pending_interrupt", "plan_approval")
         assert planned["chatflow_id"] is None
         assert {option["value"] for option in question["options"]} == {"approve", "request_changes", "cancel"}
-        assert "chatOpenAI" in question["data"]["plan"]
+        assert "Conversation Chain" in question["data"]["plan"]
         assert question["response_schema"]["oneOf"]
 
         tested = await answer(http, planned, action="approve")

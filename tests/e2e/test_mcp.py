@@ -121,7 +121,7 @@ async def test_an_agent_creates_a_chatflow_and_a_person_confirms(
         planned = await agent.session("start_session", requirement=REQUIREMENT)
         question = planned["session"]["interrupt"]
         assert question["type"] == "plan_approval"
-        assert "chatOpenAI" in question["data"]["plan"]
+        assert "Conversation Chain" in question["data"]["plan"]
         assert question["response_schema"]["oneOf"]
         assert planned["page"] == f"{service.url}/#/s/{planned['session']['session_id']}"
         assert agent.told
@@ -147,7 +147,7 @@ async def test_an_agent_creates_a_chatflow_and_a_person_confirms(
         done = await agent.answer(tested, action="accept")
         assert (done["session"]["status"], done["session"]["outcome"]) == ("completed", "accepted")
         assert [part in text for part, text in zip(("approve", "accept"), person.asked, strict=True)] == [True, True]
-        assert "chatOpenAI" in person.asked[0]
+        assert "Conversation Chain" in person.asked[0]
 
         assert await agent.refused("cancel_session", session_id=done["session"]["session_id"]) == "session_conflict"
         assert await agent.refused("get_session", session_id=str(uuid4())) == "session_not_found"

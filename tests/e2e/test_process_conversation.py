@@ -26,7 +26,7 @@ async def test_a_chat_builds_a_chatflow_and_only_a_plain_yes_approves(
         planned = await said(http, REQUIREMENT)
         session = planned[0]["session_id"]
         assert planned[-1]["response_type"] == "MESSAGE"
-        assert "chatOpenAI" in planned[-1]["message"]
+        assert "Conversation Chain" in planned[-1]["message"]
         changed = await said(http, "Yes, but call it Parcel Desk", session_id=session)
         assert "Parcel Desk" in changed[-1]["message"]
         assert "approve" in changed[-1]["message"]
