@@ -949,7 +949,6 @@ async def test_a_person_proceeds_rejects_and_remarks(server: Server, standin: Mo
     assert await server.text(flow, session=session, humanInput={"type": "reject"}) == "reject"
 
 
-@states("`humanInputAgentflow` with `humanInputDescriptionType: fixed`")
 @pytest.mark.parametrize(
     ("description", "shown"),
     [("Send it?", "the draft\n\nSend it?"), ("Send {{ customFunctionAgentflow_0 }}?", "the draft\n\nSend CUT?")],
