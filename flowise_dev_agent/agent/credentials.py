@@ -59,7 +59,7 @@ async def with_edits(state: AgentState, context: AgentContext, ops: Sequence[Pat
     """Plan with the person's ops, and the credentials that it then needs."""
     schemas = (await context.knowledge.nodes()).schemas
     plan = state.plan.current
-    wider = manual_edits.with_ops(plan, ops, [state.full_requirement, *state.intent.later], schemas)
+    wider = manual_edits.with_ops(plan, ops, schemas)
     if wider.credential_requirements == plan.credential_requirements:
         return wider, state.credentials
     available = await available_credentials(context)

@@ -102,7 +102,7 @@ def approved_plan(interrupt: Interrupt, answer: JsonMapping) -> ApprovedPlan | N
         contract = contract.with_questions([str(question) for question in questions])
     details = interrupt.data.details
     if ops := ops_of(answer):
-        contract = with_ops(contract, ops, (), {}).model_copy(update={"capability": contract.capability})
+        contract = with_ops(contract, ops, {}).model_copy(update={"capability": contract.capability})
         details = details and _edited(details, contract, ops)
     shown = Plan(**redacted(contract.model_dump()))
     details = details and ShownPlan(**redacted(details.model_dump()))

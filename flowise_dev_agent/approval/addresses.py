@@ -7,7 +7,7 @@ clear; nothing allows it. Everything is read in linear time.
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from ada_url import URL
@@ -44,11 +44,6 @@ class Address(NamedTuple):
 
     origin: str
     clear: bool = True
-
-    @property
-    def host(self) -> str:
-        """Host name without port."""
-        return re.sub(r":\d*$", "", self.origin.rpartition("://")[2])
 
 
 def addresses_in(text: str) -> list[Address]:
@@ -137,44 +132,3 @@ def _match(pattern: re.Pattern[str], text: str, start: int = 0) -> str:
 def _condensed(text: str) -> str:
     """Text without the blanks around expressions."""
     return _EXPRESSION.sub(lambda one: "{{" + one[1].strip() + "}}", text)
-
-
-# --- words of people --------------------------------------------------------------------------------------------------
-
-#: Ends of what a negation is about: a sentence, a clause, an exception. Lists of addresses go on.
-_CLAUSE_END: Final = re.compile(
-    r"[.!?](?=\s|$)|[;\n]|,\s(?!\s*(?:or|nor|and|oder|und|noch|ou|ni|et|o|y|e)\b|\s*[\w.-]{1,60}(?:\.\w|://))"
-    r"|\b(?:but|except|only|instead|sondern|außer|nur|mais|sauf|sino|salvo)\b",
-    re.IGNORECASE,
-)
-_NEVER: Final = re.compile(
-    r"\b(?:never|not|cannot|nor|nicht|nie|niemals|keinesfalls|jamais|pas|nunca|jamás|no)\b|n['\u2019]t\b", re.IGNORECASE
-)
-_CALLS: Final = re.compile(
-    r"\b(?:call|contact|us(?:e|ing)\b|reach|send|connect|access|request|quer|post|fetch|talk|visit|touch|\w{0,3}ruf|"
-    r"nutz|verwend|benutz|schick|kontakt|verbind|zugreif|appel|utilis|envoy|envi|acced|accéd|llam|usar|uses|use\b|"
-    r"conect|consult)",
-    re.IGNORECASE,
-)
-_NAME: Final = re.compile(r"[\w-]{1,63}(?:\.[\w-]{1,63}){1,10}")
-
-
-def named_addresses(texts: Iterable[str]) -> tuple[set[str], set[str]]:
-    """Origins that people name in their words, and hosts that they forbid. What is said later counts."""
-    granted: set[str] = set()
-    forbidden: set[str] = set()
-    for text in texts:
-        wanted: set[Address] = set()
-        refused: set[str] = set()
-        for clause in _CLAUSE_END.split(text):
-            named = {one for one in _inside(_condensed(clause)) if one.clear}
-            if _NEVER.match(clause.lstrip()) or (_NEVER.search(clause) and _CALLS.search(clause)):
-                refused |= {one.host for one in named} | {_read("https", name).host for name in _NAME.findall(clause)}
-            else:
-                wanted |= named
-        # A host named in both ways is meant by path.
-        refused -= {one.host for one in wanted}
-        forbidden = forbidden - {one.host for one in wanted} | refused
-        granted = {origin for origin in granted if Address(origin).host not in refused}
-        granted |= {one.origin for one in wanted}
-    return granted, forbidden

@@ -9,7 +9,6 @@ from typing import Any, Final
 
 from pydantic import JsonValue
 
-from flowise_dev_agent.approval.addresses import named_addresses
 from flowise_dev_agent.approval.lines import before_approval, line_changes
 from flowise_dev_agent.approval.reach import (
     flows_in,
@@ -64,11 +63,11 @@ _TOOLS: Final = frozenset({"Tools", "Tools (MCP)"})
 _SHOWN: Final = 80
 
 
-def capability_of(plan: Plan, said: Iterable[str], schemas: Schemas, base: GraphIR | None = None) -> Capability:
-    """Capability that the approval of `plan` grants.
+def capability_of(plan: Plan, schemas: Schemas, base: GraphIR | None = None) -> Capability:
+    """Capability that the approval of `plan` grants; `base` is the flow that the plan changes.
 
-    Addresses that the person names in `said` are allowed too, those of hosts that they forbid are not.
-    `base` is the flow that the plan changes.
+    Only an address that the plan has is allowed, and so shown: that the person's words name one says neither that it
+    may be called nor that it may not.
     """
     nodes: dict[str, NodeCapability] = {}
     for node in plan.nodes:
@@ -90,11 +89,10 @@ def capability_of(plan: Plan, said: Iterable[str], schemas: Schemas, base: Graph
         for value in plan.values
         for name in [*tools_in({value.param: value.value}), *flows_in({value.param: value.value})]
     ]
-    granted, forbidden = named_addresses(said)
     called = {one for given in plan.values for one in reached(given.param, given.value, planned.get(given.node_id))}
     return Capability(
         nodes=nodes,
-        hosts=sorted(granted | {one.origin for one in called if one.clear and one.host not in forbidden}),
+        hosts=sorted({one.origin for one in called if one.clear}),
         credentials=[
             *(CredentialBinding(node_id="*", type=type_) for type_ in plan.credential_requirements),
             # A new node may have an optional credential of its type, for its own address.

@@ -2,7 +2,7 @@
 checked and compiled like any op, and widen the approval by exactly themselves.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from flowise_dev_agent.approval.binding import amended, capability_of, with_agreed
@@ -44,8 +44,8 @@ def ops_of(answer: Mapping[str, Any]) -> list[PatchOp]:
     return ops_from_list(ops) if ops else []
 
 
-def with_ops(plan: Plan, ops: Sequence[PatchOp], said: Iterable[str], schemas: Schemas) -> Plan:
-    """Merge manual ops into the plan, so that the flow is checked against them. `said` are the person's messages."""
+def with_ops(plan: Plan, ops: Sequence[PatchOp], schemas: Schemas) -> Plan:
+    """Merge manual ops into the plan, so that the flow is checked against them."""
     set_ = [op for op in ops if isinstance(op, SetParam)]
     fields = [(op.node_id, op.param_name) for op in ops if isinstance(op, SetParam | UnsetParam)]
     nodes = [
@@ -76,7 +76,7 @@ def with_ops(plan: Plan, ops: Sequence[PatchOp], said: Iterable[str], schemas: S
     credentials = [*required_types(came, {}), *nested_types(ops, schemas, {})]
     kept = plan.model_copy(update={"values": left, "kept": [id_ for id_ in plan.kept if id_ not in touched]})
     wider = amended(kept, answer, credentials, schemas)
-    made = capability_of(wider, said, schemas)
+    made = capability_of(wider, schemas)
     return wider.model_copy(update={"capability": with_agreed(made, plan.capability)})
 
 
@@ -95,7 +95,7 @@ def _wrong_edits(plan: Plan, ops: Sequence[PatchOp], base: GraphIR, schemas: Sch
     planned = planned_flow(plan, base, schemas).graph
     if found := _uncompilable(planned, ops, schemas):
         return found
-    edited = with_ops(plan, ops, (), schemas)
+    edited = with_ops(plan, ops, schemas)
     before = {(one.where, one.field) for one in unfed(plan, base, planned, schemas)}
     after = planned_flow(edited, base, schemas).graph
     return [one for one in unfed(edited, base, after, schemas) if (one.where, one.field) not in before]

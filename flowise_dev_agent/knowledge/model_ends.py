@@ -172,6 +172,11 @@ def _distance(wanted: _Parts, other: _Parts) -> tuple[float, tuple[float, ...], 
     return unlike, tuple(-number for number in other.version), other.is_snapshot
 
 
+def brand_of(model: str) -> str:
+    """Brand of a model, which its successors keep: `llama` of `meta-llama/llama-3.3-70b`, `gpt` of `o3`."""
+    return _parts(model).brand
+
+
 @cache
 def _parts(model: str) -> _Parts:
     """Split an id such as `claude-3-5-haiku-20241022` or `gpt-4o-mini`."""

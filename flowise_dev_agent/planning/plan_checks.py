@@ -51,9 +51,7 @@ def checked_plan(plan: Plan, request: PlanRequest, accounts: Sequence[PartAccoun
     problems: list[str] = []
     if request.previous and plan.uploads is None:
         plan = plan.model_copy(update={"uploads": request.previous.uploads})
-    relined = plan.disconnections or plan.connections
-    changes = plan.nodes or plan.removals or plan.values or relined or plan.uploads is not None
-    if not (changes or as_it_is):
+    if not (plan.nodes or plan.changes or plan.uploads is not None or as_it_is):
         problems.append("`nodes` is empty. List the nodes to add or to change, or fill `declined`.")
     nodes: list[PlannedNode] = []
     new = []
@@ -141,8 +139,8 @@ def _lines_that_go(plan: Plan, request: PlanRequest) -> tuple[list[NamedConnecti
 
 def _only_answers(plan: Plan, request: PlanRequest) -> bool:
     """True for the answer to a question about a flow that was taken for a change, before anything was planned."""
-    changes = plan.nodes or plan.removals or plan.values or plan.declined or plan.uploads is not None
-    return bool(plan.answer) and not changes and bool(request.flow.existing) and request.previous is None
+    plans = plan.nodes or plan.changes or plan.uploads is not None or plan.declined
+    return bool(plan.answer) and not plans and bool(request.flow.existing) and request.previous is None
 
 
 def accounted(plan: Plan, accounts: Sequence[PartAccount], request: PlanRequest) -> tuple[list[Part], list[str]]:

@@ -339,21 +339,20 @@ class Plan(_Proposed, Versioned, Worded):
         return bool(self.declined) and str(self.declined).rstrip().endswith("?")
 
     @property
-    def only_renames(self) -> bool:
-        """True if the plan only renames the flow."""
-        return bool(self.new_name) and not (self.nodes or self.removals or self.values or self.connections)
-
-    @property
-    def only_sets_uploads(self) -> bool:
-        """True if the plan only says which files people can upload."""
-        changes = self.nodes or self.removals or self.values or self.connections or self.disconnections
-        return self.uploads is not None and not (changes or self.document_stores or self.new_name)
+    def leaves_nodes(self) -> bool:
+        """True if the plan changes no node and no line: it copies, renames, fills a store or sets uploads."""
+        beside = self.operation == "copy" or self.new_name or self.uploads is not None
+        return self.only_fills or bool(beside and not (self.nodes or self.changes or self.document_stores))
 
     @property
     def only_fills(self) -> bool:
         """True if the plan only adds files to a document store that the flow uses."""
-        changes = self.removals or self.values or self.connections or self.new_name
-        return any(one.id for one in self.document_stores) and not (changes or self.new_nodes)
+        return any(one.id for one in self.document_stores) and not (self.changes or self.new_nodes or self.new_name)
+
+    @property
+    def changes(self) -> bool:
+        """True if the plan changes values or lines, or removes nodes."""
+        return bool(self.removals or self.values or self.connections or self.disconnections)
 
     @property
     def new_nodes(self) -> set[str]:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from flowise_dev_agent.approval.addresses import addresses_in, bare_address, named_addresses
+from flowise_dev_agent.approval.addresses import addresses_in, bare_address
 from flowise_dev_agent.approval.reach import reached, sets_credential
 from flowise_dev_agent.flowise.responses import flowise_message, storable
 from flowise_dev_agent.knowledge.pattern_library import terms_of
@@ -23,7 +23,6 @@ FUNCTIONS: dict[str, Callable[[str], object]] = {
     "has_variable": has_variable,
     "addresses_in": addresses_in,
     "bare_address": bare_address,
-    "named_addresses": lambda text: named_addresses([text]),
     "reached": lambda text: reached("baseOptions", text, None),
     "sets_credential": lambda text: sets_credential("baseOptions", text),
     "terms_of": terms_of,

@@ -90,8 +90,7 @@ async def compile_patch_ir(
     ]
     if scope is None:
         raise LookupError("The scope of the patch is not defined.")
-    stays = plan.only_renames or plan.only_fills or plan.only_sets_uploads
-    if (plan.operation == "copy" and not plan.nodes and not plan.removals) or stays:
+    if plan.leaves_nodes:
         return {
             "patch": PatchState(ops=[], nothing_to_change=None, own=False),
             "check": CheckState(findings=[], flow_sha=None, validated_sha=None),
@@ -156,7 +155,7 @@ async def compile_patch_ir(
         if not isinstance(answer, AmendAnswer):
             break
         takes_back = not plan.new_nodes.isdisjoint(answer.removals)
-        plan = _amended(plan, answer, state, request.nodes)
+        plan = _amended(plan, answer, request.nodes)
         if takes_back or _needs_approval(plan, state):
             return {**await _back_to_the_person(plan, answer.reason, state, context), "usage": usage}
         # Findings on ops of the old plan do not apply to the amended one.
@@ -194,11 +193,11 @@ async def compile_patch_ir(
     }
 
 
-def _amended(plan: Plan, answer: AmendAnswer, state: AgentState, nodes: NodeStore) -> Plan:
+def _amended(plan: Plan, answer: AmendAnswer, nodes: NodeStore) -> Plan:
     """Plan with the amendment and the resulting capability."""
     new = [schema for node in answer.nodes if not node.existing and (schema := nodes.get(node.node_name))]
     wider = amended(plan, answer, required_types(new, {}), nodes.schemas)
-    made = capability_of(wider, [state.full_requirement, *state.intent.later], nodes.schemas)
+    made = capability_of(wider, nodes.schemas)
     return wider.model_copy(update={"capability": with_agreed(made, plan.capability)})
 
 
@@ -230,13 +229,13 @@ async def compile_flow_data(state: AgentState, runtime: Runtime[AgentContext]) -
         check = CheckState(flow_sha=None, findings=[drift.finding], unknown_types=[])
         return {"check": check, "catalogue": drift.catalogue}
     plan = state.plan.current
-    stays = plan.only_renames or plan.only_fills or plan.only_sets_uploads
-    if not ops and (state.intent.operation == "copy" or stays):
-        # A copy as it is, a flow with another name, and one whose document store grows: the very bytes of the original.
+    if not ops and (plan.leaves_nodes or (plan.operation == "copy" and not plan.changes)):
+        # A copy as it is, a flow with another name or other uploads, and one whose document store grows: the very bytes
+        # of the original.
         words = f"renamed to '{plan.new_name}'" if plan.new_name else "an unchanged copy"
         if plan.only_fills:
             words = f"the flow stays as it is; more files in {', '.join(one.name for one in plan.document_stores)}"
-        if plan.only_sets_uploads and state.intent.operation == "update":
+        elif plan.uploads is not None and not plan.new_name and plan.operation == "update":
             words = f"the flow stays as it is; uploads: {', '.join(plan.uploads or ()) or 'none'}"
         change = Difference(text=words)
         check = CheckState(flow_sha=state.write.current_sha, change=change, unknown_types=[])

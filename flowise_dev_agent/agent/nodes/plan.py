@@ -64,7 +64,7 @@ async def plan_v2(
     planned = PlanContext(plan=plan, request=request, lookups=lookups, by_form=by_form)
     planned = await passed(planned, (*OF_FORM, *OF_TAKEN_PLAN) if by_form else OF_TAKEN_PLAN)
     if planned.is_open:
-        capability = capability_of(planned.plan, planned.words, request.nodes.schemas, planned.base)
+        capability = capability_of(planned.plan, request.nodes.schemas, planned.base)
         planned = planned.found(found.failed).changed(capability=with_agreed(capability, state.plan.agreed))
     plan, usage = planned.plan, state.usage.plus("plan", result)
     if plan.answer is not None:

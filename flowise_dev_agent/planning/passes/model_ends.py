@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from flowise_dev_agent.errors import PatchError
-from flowise_dev_agent.knowledge.model_ends import UsedModel
+from flowise_dev_agent.knowledge.model_ends import UsedModel, brand_of
 from flowise_dev_agent.patch import GraphIR, Schemas
 from flowise_dev_agent.patch.model.model_uses import EMBEDDINGS, ModelUse, model_uses
 from flowise_dev_agent.patch.model.named import with_names
@@ -35,7 +35,7 @@ async def current_models(context: PlanContext) -> PlanContext:
     for used in await _planned(context, ending_only=not context.by_form):
         if used.use.model in in_use or is_asked_for(used.use.model, context.words):
             continue
-        fits = context.by_form or _brand(used.use.model) == _brand(used.newest or "")
+        fits = context.by_form or brand_of(used.use.model) == brand_of(used.newest)
         if used.newest and fits and (used.end or not _is_embedding(used.use, context.schemas)):
             plan = _with_model(plan, used.use, used.newest)
         elif used.end:
@@ -68,11 +68,6 @@ def is_asked_for(model: str, words: Iterable[str]) -> bool:
     spoken = rf"(?:{re.escape(brand)}{_BETWEEN}){optional}(?:{'|'.join(sorted(orders))})"
     pattern = re.compile(rf"(?<![\w.-]){spoken}{_GOES_ON}")
     return any(pattern.search(" ".join(one.casefold().split())) for one in words)
-
-
-def _brand(model: str) -> str:
-    """Name in front of a model id, without host and version: `llama` of `meta-llama/llama-3.3-70b`."""
-    return re.split(r"[-._:@ \d]", model.casefold().rpartition("/")[2], maxsplit=1)[0]
 
 
 async def _planned(context: PlanContext, *, ending_only: bool) -> list[UsedModel]:

@@ -115,13 +115,6 @@ async def test_words_at_a_stopped_patch_are_kept_too() -> None:
     assert bench.reasoner.seen["judge"][-1].later == ("Only colder.",)
 
 
-async def test_a_host_that_the_person_named_earlier_stays_theirs_to_give() -> None:
-    bench, _ = await updating(list(COLDER))
-    await bench.answer(action="request_changes", feedback="It may call https://api.shop.example for prices.")
-    question = await bench.answer(action="request_changes", feedback="And colder.")
-    assert "https://api.shop.example" in question["data"]["capability"]["hosts"]
-
-
 async def test_an_amendment_beyond_the_approval_goes_to_the_person_with_what_is_added() -> None:
     swap = AmendAnswer(
         nodes=[planned("bufferWindowMemory_0", existing=False)],

@@ -35,6 +35,7 @@ from flowise_dev_agent.schemas.plan import (
     AmendAnswer,
     Capability,
     CredentialBinding,
+    NamedConnection,
     NodeCapability,
     Plan,
     PlannedNode,
@@ -67,9 +68,9 @@ def contract(*nodes: PlannedNode, **fields: Any) -> Plan:
     return plan(operation="update", nodes=list(nodes), **fields)
 
 
-def refused(ops: list[PatchOp], wanted: Plan, catalogue: NodeStore, said: str = "") -> list[str]:
+def refused(ops: list[PatchOp], wanted: Plan, catalogue: NodeStore) -> list[str]:
     base = compile_ops(GraphIR.empty(), CHAT, catalogue.schemas).graph
-    capability = capability_of(wanted, [said], catalogue.schemas)
+    capability = capability_of(wanted, catalogue.schemas)
     found = outside_plan(ops, wanted, capability, catalogue.schemas, base)
     assert all(finding.code == "OUTSIDE_PLAN" and finding.severity == "error" for finding in found)
     return [finding.detail for finding in found]
@@ -165,9 +166,9 @@ def test_p85_a_change_that_names_no_field_of_a_node_allows_none_but_settings(cat
 
 def test_p85_every_field_of_a_node_that_this_session_added_may_be_repaired(catalogue: NodeStore) -> None:
     added = contract(planned("toolAgent_0", existing=False))
-    agreed = capability_of(added, [], catalogue.schemas)
+    agreed = capability_of(added, catalogue.schemas)
     repair = contract(planned("toolAgent_0"))
-    made = with_agreed(capability_of(repair, [], catalogue.schemas), agreed)
+    made = with_agreed(capability_of(repair, catalogue.schemas), agreed)
     base = compile_ops(GraphIR.empty(), CHAT, catalogue.schemas).graph
     op = SetParam(node_id="toolAgent_0", param_name="systemMessage", value="Be kind.")
     assert outside_plan([op], repair, made, catalogue.schemas, base) == []
@@ -239,13 +240,12 @@ def test_p85_code_and_tools_need_the_plan_even_on_planned_nodes(catalogue: NodeS
     assert refused([code], contract(function), catalogue)
 
 
-def test_an_address_that_the_person_or_the_plan_names_is_covered(catalogue: NodeStore) -> None:
+def test_an_address_that_the_plan_has_is_covered(catalogue: NodeStore) -> None:
     tool = planned("requestsGet_0", existing=False)
     url = "https://api.example.org/orders"
     adding = AddNode(node_name="requestsGet", node_id="requestsGet_0", params={"requestsGetUrl": url})
     (message,) = refused([adding], contract(tool), catalogue)
     assert "api.example.org" in message
-    assert refused([adding], contract(tool), catalogue, said=f"look orders up at {url}") == []
     assert refused([adding], contract(tool, values=[value("requestsGet_0", "requestsGetUrl", url)]), catalogue) == []
 
 
@@ -376,7 +376,7 @@ def steps(catalogue: NodeStore) -> GraphIR:
 
 
 def outside(ops: list[PatchOp], wanted: Plan, base: GraphIR, catalogue: NodeStore) -> list[int | None]:
-    capability = capability_of(wanted, [], catalogue.schemas)
+    capability = capability_of(wanted, catalogue.schemas)
     return [one.op_index for one in outside_plan(ops, wanted, capability, catalogue.schemas, base)]
 
 
@@ -490,3 +490,12 @@ def test_an_amended_row_goes_into_the_planned_whole_and_a_whole_replaces_its_row
     assert values({"llmMessages[0].content": "old"}, {"llmMessages[0].content": "new"}) == {
         "llmMessages[0].content": "new"
     }
+
+
+@pytest.mark.parametrize("beside", [{"operation": "copy"}, {"new_name": "B"}, {"uploads": ["pdf"]}])
+def test_a_plan_that_also_changes_a_line_or_a_value_does_not_leave_the_nodes(beside: dict[str, Any]) -> None:
+    bare = contract().model_copy(update=beside)
+    assert bare.leaves_nodes
+    cold = [value("chatOpenAI_0", "temperature", 0.1)]
+    for change in ({"disconnections": [NamedConnection(source="a", target="b")]}, {"values": cold}):
+        assert not bare.model_copy(update=change).leaves_nodes

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from flowise_dev_agent.approval.addresses import Address, addresses_in, named_addresses
+from flowise_dev_agent.approval.addresses import Address, addresses_in
 from flowise_dev_agent.approval.binding import capability_of, outside_plan
 from flowise_dev_agent.approval.reach import is_setting, reached
 from flowise_dev_agent.knowledge.nodes import NodeStore
@@ -38,9 +38,9 @@ CONVERSATION = contract(
 EVIL = "evil.example"
 
 
-def refused(ops: list[PatchOp], wanted: Plan, catalogue: NodeStore, said: str) -> list[str]:
+def refused(ops: list[PatchOp], wanted: Plan, catalogue: NodeStore) -> list[str]:
     base = compile_ops(GraphIR.empty(), CHAT, catalogue.schemas).graph if wanted is COLDER else GraphIR.empty()
-    capability = capability_of(wanted, [said], catalogue.schemas)
+    capability = capability_of(wanted, catalogue.schemas)
     return [finding.message for finding in outside_plan(ops, wanted, capability, catalogue.schemas, base)]
 
 
@@ -112,16 +112,15 @@ def test_the_red_team_has_at_least_thirty_variants() -> None:
 
 
 @pytest.mark.parametrize("number", range(len(CHANGES)))
-@pytest.mark.parametrize("said", ["make it colder", "https://api.openai.com/v1 is slow, make it colder"])
-def test_p85_a_change_of_the_temperature_reaches_nobody_else(number: int, said: str, catalogue: NodeStore) -> None:
+def test_p85_a_change_of_the_temperature_reaches_nobody_else(number: int, catalogue: NodeStore) -> None:
     good = colder("temperature", 0.2)
-    assert refused([good], COLDER, catalogue, said) == []
-    assert refused([good, CHANGES[number]], COLDER, catalogue, said), CHANGES[number]
+    assert refused([good], COLDER, catalogue) == []
+    assert refused([good, CHANGES[number]], COLDER, catalogue), CHANGES[number]
 
 
 @pytest.mark.parametrize("number", range(len(CREATES)))
 def test_p85_a_conversation_calls_nobody(number: int, catalogue: NodeStore) -> None:
-    assert refused([CREATES[number]], CONVERSATION, catalogue, "a friendly conversation"), CREATES[number]
+    assert refused([CREATES[number]], CONVERSATION, catalogue), CREATES[number]
 
 
 GOOD: list[PatchOp] = [
@@ -140,17 +139,16 @@ GOOD: list[PatchOp] = [
 
 @pytest.mark.parametrize("number", range(len(GOOD)))
 def test_hosts_in_texts_for_models_are_no_addresses(number: int, catalogue: NodeStore) -> None:
-    assert refused([GOOD[number]], CONVERSATION, catalogue, "a friendly conversation") == []
+    assert refused([GOOD[number]], CONVERSATION, catalogue) == []
 
 
 def test_limits_and_sampling_of_a_named_node_may_be_adjusted(catalogue: NodeStore) -> None:
     more = [colder("maxTokens", 300), colder("topP", "0.5"), colder("streaming", False)]
-    assert refused([colder("temperature", 0.2), *more], COLDER, catalogue, "colder") == []
+    assert refused([colder("temperature", 0.2), *more], COLDER, catalogue) == []
     assert not is_setting("temperature", "https://evil.example")
 
 
 def test_what_only_looks_like_a_host_is_not_shown_as_one(catalogue: NodeStore) -> None:
-    said = "read handbook.pdf and prices.csv.Then sort by topic.Billing first"
     ran = "return JSON.stringify({a: $form.name});"
     values = [
         value("customFunctionAgentflow_0", "customFunctionJavascriptFunction", ran),
@@ -158,7 +156,7 @@ def test_what_only_looks_like_a_host_is_not_shown_as_one(catalogue: NodeStore) -
     ]
     nodes = [planned("customFunctionAgentflow_0", existing=False), planned("directReplyAgentflow_0", existing=False)]
     plan = contract(*nodes, values=values)
-    assert capability_of(plan, [said], catalogue.schemas).hosts == []
+    assert capability_of(plan, catalogue.schemas).hosts == []
 
 
 def test_p85_a_host_in_other_letters_is_shown_as_the_one_that_is_called() -> None:
@@ -168,8 +166,8 @@ def test_p85_a_host_in_other_letters_is_shown_as_the_one_that_is_called() -> Non
 
 def test_an_address_of_the_plan_is_covered_without_a_dot_too(catalogue: NodeStore) -> None:
     local = contract(planned("chatOpenAI_0"), values=[value("chatOpenAI_0", "basepath", "http://models:8000/v1")])
-    assert refused([colder("basepath", "http://models:8000/v1")], local, catalogue, "use our own model") == []
-    assert refused([colder("basepath", f"http://models:8000@{EVIL}/v1")], local, catalogue, "use our own model") != []
+    assert refused([colder("basepath", "http://models:8000/v1")], local, catalogue) == []
+    assert refused([colder("basepath", f"http://models:8000@{EVIL}/v1")], local, catalogue) != []
 
 
 @pytest.mark.parametrize(
@@ -179,7 +177,6 @@ def test_p86_odd_texts_are_read_in_no_time(text: str, catalogue: NodeStore) -> N
     schema = catalogue.schemas["chatOpenAI"]
     began = time.process_time()
     addresses_in(text)
-    named_addresses([text])
     reached("basepath", text, schema)
     reached("baseOptions", text, schema)
     assert time.process_time() - began < 1
@@ -195,4 +192,4 @@ def test_words_paths_and_placeholders_are_no_hosts(catalogue: NodeStore) -> None
 
 def test_only_a_type_that_needs_code_runs_code(catalogue: NodeStore) -> None:
     new = [planned(f"{name}_0", existing=False) for name in ("requestsPost", "customFunction")]
-    assert capability_of(contract(*new), [], catalogue.schemas).code == ["customFunction_0"]
+    assert capability_of(contract(*new), catalogue.schemas).code == ["customFunction_0"]

@@ -8,12 +8,13 @@ from typing import Final
 
 import pytest
 
-from flowise_dev_agent.approval.addresses import Address, addresses_in, bare_address, named_addresses
+from flowise_dev_agent.approval.addresses import Address, addresses_in, bare_address
 from flowise_dev_agent.approval.binding import capability_of, outside_plan
 from flowise_dev_agent.approval.reach import reached
 from flowise_dev_agent.devkit.flowise.install import node_binary
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import GraphIR, SetParam, compile_ops
+from flowise_dev_agent.schemas.plan import Part
 from tests.unit.agent.test_plan_binding import CHAT, contract, planned, value
 
 ALLOWED: Final = ("http://127.0.0.1", "https://allowed.example", "https://allowed.example:8443", "redis://cache:6379")
@@ -155,53 +156,32 @@ def test_an_address_has_scheme_host_and_port(text: str, origin: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "granted", "forbidden"),
+    ("address", "reason"),
     [
-        ("GPT-4o through our gateway http://127.0.0.1:34699/v1.", {"http://127.0.0.1:34699"}, set[str]()),
-        ("It must never call https://evil.example/v1.", set[str](), {"evil.example"}),
-        ("It must never call evil.example", set[str](), {"evil.example"}),
-        ("Use https://a.example, not https://b.example", {"https://a.example"}, {"b.example"}),
-        ("Don\u2019t send anything to https://b.example or https://c.example.", set[str](), {"b.example", "c.example"}),
-        ("If it does not answer, use https://b.example", {"https://b.example"}, set[str]()),
-        ("Rufe niemals https://x.example auf", set[str](), {"x.example"}),
-        ("N'appelez jamais https://x.example", set[str](), {"x.example"}),
-        ("No llames nunca a https://x.example", set[str](), {"x.example"}),
-        ("Call https://a.example/prices. Never call https://a.example/admin.", {"https://a.example"}, set[str]()),
-        ("gateway https://allowed.example'@evil.example/v1", set[str](), set[str]()),
-    ],
-)
-def test_p85_a_person_allows_and_forbids_in_words(said: str, granted: set[str], forbidden: set[str]) -> None:
-    assert named_addresses([said]) == (granted, forbidden)
-
-
-def test_what_a_person_says_later_about_an_address_counts() -> None:
-    no, yes = "Never call https://a.example.", "It may call https://a.example after all."
-    assert named_addresses([no, yes]) == ({"https://a.example"}, set())
-    assert named_addresses([yes, no]) == (set(), {"a.example"})
-
-
-@pytest.mark.parametrize(
-    ("said", "address", "reason"),
-    [
-        ("our gateway http://127.0.0.1:34699/v1", "http://127.0.0.1:34699/v1", None),
-        ("our gateway http://127.0.0.1:34699/v1", "http://127.0.0.1:43090/v1", "reaches"),
-        ("our gateway http://127.0.0.1:34699/v1", "https://127.0.0.1:34699/v1", "reaches"),
-        ("our gateway http://127.0.0.1:34699/v1", "http://127.0.0.1:34699\n/v1\t", None),
-        ("our gateway http://127.0.0.1:34699/v1", "http://127.0.0.1:3469\n9/v1", "more than one way"),
-        ("It must never call http://evil.example/v1", "http://evil.example/v1", "reaches"),
+        ("http://127.0.0.1:34699/v1/chat", None),
+        ("http://127.0.0.1:34699\n/v1\t", None),
+        ("http://127.0.0.1:43090/v1", "reaches"),
+        ("https://127.0.0.1:34699/v1", "reaches"),
+        ("http://127.0.0.1:3469\n9/v1", "more than one way"),
     ],
 )
 def test_p85_the_port_and_one_reading_are_part_of_the_approval(
-    said: str, address: str, reason: str | None, catalogue: NodeStore
+    address: str, reason: str | None, catalogue: NodeStore
 ) -> None:
-    plan = contract(planned("chatOpenAI_0"), values=[value("chatOpenAI_0", "basepath", "x")])
-    capability = capability_of(plan, [said], catalogue.schemas)
+    gateway = [value("chatOpenAI_0", "basepath", "http://127.0.0.1:34699/v1")]
+    plan = contract(planned("chatOpenAI_0"), values=gateway)
     base = compile_ops(GraphIR.empty(), CHAT, catalogue.schemas).graph
     op = SetParam(node_id="chatOpenAI_0", param_name="basepath", value=address)
-    found = outside_plan([op], plan, capability, catalogue.schemas, base)
+    found = outside_plan([op], plan, capability_of(plan, catalogue.schemas), catalogue.schemas, base)
     assert (reason in found[0].detail) if reason else not found
 
 
-def test_p85_a_forbidden_host_is_not_allowed_by_the_plan_either(catalogue: NodeStore) -> None:
-    plan = contract(planned("chatOpenAI_0"), values=[value("chatOpenAI_0", "basepath", "https://evil.example/v1")])
-    assert capability_of(plan, ["Never call evil.example."], catalogue.schemas).hosts == []
+def test_p85_words_about_an_address_allow_nothing(catalogue: NodeStore) -> None:
+    said = "It must never call http://evil.example/v1, only http://good.example/v1"
+    plan = contract(planned("chatOpenAI_0"), goal=said, steps=[said], parts=[Part(id="p1", quote=said)])
+    assert capability_of(plan, catalogue.schemas).hosts == []
+
+
+def test_p85_an_address_that_can_be_read_in_two_ways_is_in_no_approval(catalogue: NodeStore) -> None:
+    odd = [value("chatOpenAI_0", "basepath", "https://allowed.example\n@evil.example/v1")]
+    assert capability_of(contract(planned("chatOpenAI_0"), values=odd), catalogue.schemas).hosts == []

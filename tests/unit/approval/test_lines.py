@@ -61,7 +61,7 @@ LOOPED = contract(planned(DRAFT), planned("loopAgentflow_0", existing=False))
 def outside(ops: list[PatchOp], plan: Plan, catalogue: NodeStore, flow: list[PatchOp] = FLOW) -> list[str]:
     base = compile_ops(GraphIR.empty(), flow, catalogue.schemas).graph
     after = compile_ops(base, ops, catalogue.schemas).graph
-    capability = capability_of(plan, [], catalogue.schemas, base)
+    capability = capability_of(plan, catalogue.schemas, base)
     found = rerouted(plan, capability, base, after, catalogue.schemas)
     assert all((one.code, one.severity) == ("OUTSIDE_PLAN", "error") for one in found)
     return [one.detail for one in found]
@@ -180,15 +180,15 @@ def test_p85_a_tool_of_a_chatflow_is_given_to_another_agent_only_by_the_plan(cat
 def test_p85_the_approval_shows_lines_and_what_runs_before_a_person_agrees(catalogue: NodeStore) -> None:
     base = compile_ops(GraphIR.empty(), FLOW, catalogue.schemas).graph
     plan = EDITS["a line that the plan says"][0]
-    capability = capability_of(plan, [], catalogue.schemas, base)
+    capability = capability_of(plan, catalogue.schemas, base)
     assert capability.lines == [LineChange(source=DRAFT, target=CALL, change="add")]
     assert capability.before_approval == [CALL]
     words = capability_words(capability, names={DRAFT: "Draft", CALL: "Call"})
     assert "Call runs before the approval of a person." in words
     assert "A new line leads from Draft to Call." in words
-    without = capability_of(contract(removals=[ASK]), [], catalogue.schemas, base)
+    without = capability_of(contract(removals=[ASK]), catalogue.schemas, base)
     assert without.before_approval == sorted([CODE, CALL, NO])
-    narrow = capability_of(POLITE, [], catalogue.schemas, base)
+    narrow = capability_of(POLITE, catalogue.schemas, base)
     assert (narrow.lines, narrow.before_approval) == ([], [])
     beyond = beyond_approval(capability, narrow.model_copy(update={"nodes": capability.nodes}))
     assert beyond is not None
@@ -197,7 +197,7 @@ def test_p85_the_approval_shows_lines_and_what_runs_before_a_person_agrees(catal
 
 async def test_p85_lines_of_a_model_are_checked_and_those_of_a_person_are_not(catalogue: NodeStore) -> None:
     base = compile_ops(GraphIR.empty(), FLOW, catalogue.schemas).graph
-    plan = POLITE.model_copy(update={"capability": capability_of(POLITE, [], catalogue.schemas, base)})
+    plan = POLITE.model_copy(update={"capability": capability_of(POLITE, catalogue.schemas, base)})
     ops, found = completed([line(DRAFT, CALL)], plan, base, catalogue.schemas)
     assert found == []
     for by_model in (True, False):
