@@ -10,7 +10,7 @@ from flowise_dev_agent.flowise.client import FlowiseClient
 from flowise_dev_agent.patch import GraphIR
 from flowise_dev_agent.schemas.plan import TestCase
 from flowise_dev_agent.testing.cases import cases_for, why_not_testable
-from flowise_dev_agent.testing.judging import as_expected
+from flowise_dev_agent.testing.checks import as_expected
 from flowise_dev_agent.testing.trials import ConversationRunner, TrialConversation, TrialRun, hold_all
 
 _AT_A_TIME = 4

@@ -42,7 +42,8 @@ from flowise_dev_agent.schemas.document_stores import DocumentStoreView
 from flowise_dev_agent.schemas.plan import Expectation, Plan, TestCase
 from flowise_dev_agent.schemas.verdict import Verdict
 from flowise_dev_agent.testing.cases import branch_cases, cases_for, why_not_testable
-from flowise_dev_agent.testing.judging import TestedFlow, checked, judged, remarks_on, uses_models
+from flowise_dev_agent.testing.checks import TestedFlow, checked, remarks_on, uses_models
+from flowise_dev_agent.testing.judging import judged
 from flowise_dev_agent.testing.trials import ConversationRunner, TrialConversation, TrialRun
 from flowise_dev_agent.testing.verdicts import failed_verdict, with_pass_k
 

@@ -47,7 +47,8 @@ from flowise_dev_agent.schemas.interrupts import FlowLink, Option, ResultReviewD
 from flowise_dev_agent.schemas.plan import Plan, TestCase
 from flowise_dev_agent.schemas.verdict import FLOW_BUGS, Regression, TestedIteration, Trace, Trial, Verdict
 from flowise_dev_agent.settings import LimitSettings
-from flowise_dev_agent.testing.judging import as_judged, best_of, comparable, lost
+from flowise_dev_agent.testing.checks import comparable
+from flowise_dev_agent.testing.judging import as_judged, best_of, lost
 from flowise_dev_agent.testing.trials import TrialConversation, TrialRun, hold_all
 from flowise_dev_agent.texts import sentences, text
 

@@ -12,7 +12,7 @@ from flowise_dev_agent.flowise import ChatflowCreate, FlowiseClient
 from flowise_dev_agent.patch import AddNode, BindCredential, Connect, GraphIR, PatchOp, Schemas, compile_ops
 from flowise_dev_agent.schemas.plan import Expectation, TestCase
 from flowise_dev_agent.testing.cases import branch_cases, cases_for, why_not_testable
-from flowise_dev_agent.testing.judging import checked
+from flowise_dev_agent.testing.checks import checked
 from flowise_dev_agent.testing.trials import ConversationRunner, TrialConversation, TrialRun, undriven
 from tests.fixtures.golden_flows import chat, rag, tool_agent
 

@@ -35,18 +35,8 @@ from flowise_dev_agent.schemas.verdict import (
     Trial,
     Verdict,
 )
-from flowise_dev_agent.testing.judging import (
-    NOT_JUDGED,
-    TestedFlow,
-    as_expected,
-    best_of,
-    checked,
-    judged,
-    lost,
-    remarks_on,
-    unmet_by,
-    uses_models,
-)
+from flowise_dev_agent.testing.checks import TestedFlow, as_expected, checked, remarks_on, unmet_by, uses_models
+from flowise_dev_agent.testing.judging import NOT_JUDGED, best_of, judged, lost
 from tests.unit.agent.rig import Bench, plan
 from tests.unit.agent.test_judgement import bench
 

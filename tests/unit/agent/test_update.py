@@ -29,7 +29,7 @@ from flowise_dev_agent.patch.views.graph_view import GraphView
 from flowise_dev_agent.planning.prompt_context import focused_summary
 from flowise_dev_agent.schemas.plan import Expectation, Intent
 from flowise_dev_agent.schemas.verdict import Trial, Verdict
-from flowise_dev_agent.testing.judging import comparable
+from flowise_dev_agent.testing.checks import comparable
 from tests.unit.agent.rig import OPENAI, Bench, plan
 from tests.unit.agent.test_graph import credentials
 

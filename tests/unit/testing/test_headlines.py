@@ -18,7 +18,8 @@ from flowise_dev_agent.schemas.verdict import (
     Verdict,
 )
 from flowise_dev_agent.testing import playbook
-from flowise_dev_agent.testing.judging import as_judged, checked, judged
+from flowise_dev_agent.testing.checks import checked
+from flowise_dev_agent.testing.judging import as_judged, judged
 from flowise_dev_agent.testing.verdicts import failed_verdict, failure_text
 from flowise_dev_agent.texts import sentences, text, translated
 from tests.unit.agent.rig import plan

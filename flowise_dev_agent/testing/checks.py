@@ -1,0 +1,303 @@
+"""Checks by code of one trial: what its answer and trace show to be wrong, and what the flow still lacks."""
+
+import json
+import re
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Final, Self, cast
+
+from flowise_dev_agent.patch import GraphIR
+from flowise_dev_agent.patch.model.agentflow import CONDITION_AGENT
+from flowise_dev_agent.patch.model.nested import nested_components
+from flowise_dev_agent.patch.model.node import FlowNode
+from flowise_dev_agent.patch.model.placeholders import MARK, stands_in
+from flowise_dev_agent.sanitize import shortened
+from flowise_dev_agent.schemas.plan import Expectation, TestCase
+from flowise_dev_agent.schemas.plan_text import PROSE
+from flowise_dev_agent.schemas.verdict import (
+    Trace,
+    Trial,
+    VerdictCategory,
+)
+from flowise_dev_agent.testing import playbook
+from flowise_dev_agent.testing.tool_names import RuntimeNames, runtime_names, spelt, without_number
+from flowise_dev_agent.texts import sentences, text
+
+#: Variables in Flowise's syntax, also with one brace missing.
+_VARIABLE: Final = re.compile(r"\{\{[^{}]{1,200}\}\}|\{\s*\$(?:flow|form|vars|webhook|iteration)\b[^{}]{0,200}\}")
+_SERVER_VARIABLE: Final = re.compile(r"\{\{\s*\$vars\.([A-Za-z_]\w{0,99})")
+_NODE_ID: Final = re.compile(r"\w{1,200}_\d{1,9}")
+_QUOTE_CHARS: Final = 200
+_MODELS: Final = frozenset(("Chat Models", "LLMs"))
+_MODEL_FIELD: Final = re.compile(r"(?<!embedding)model$", re.IGNORECASE)
+#: Switch of a chain, tool or knowledge source that hands on the documents it found. Without it a reply has none.
+_SOURCES_SWITCH: Final = "returnSourceDocuments"
+#: Field with the answer of a flow that gave up, and the answer of Flowise's own agents.
+_FALLBACK_FIELD: Final = "fallbackMessage"
+_GAVE_UP: Final = ("Agent stopped due to max iterations.",)
+
+
+@dataclass(frozen=True)
+class Unmet:
+    """Expectation that an answer and its trace do not meet.
+
+    `hard`: code is certain. Otherwise only a judge can tell if other words mean the same.
+    """
+
+    text: str
+    hard: bool
+
+
+@dataclass(frozen=True)
+class TestedFlow:
+    """View of a flow for the checks of its answers."""
+
+    __test__ = False  # not a pytest class
+
+    #: Runtime names of the tools.
+    names: RuntimeNames = field(default_factory=dict[str, frozenset[str]])
+    #: Replies have the documents that were found.
+    shows_sources: bool = True
+    nodes: frozenset[str] = frozenset()
+    #: Answers that the flow gives when it gave up.
+    fallbacks: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(cls, graph: GraphIR) -> Self:
+        """View of a flow. Documents made of a placeholder are none."""
+        settings = [one for node in graph.nodes for one in _settings(node.inputs)]
+        sources = any(name == _SOURCES_SWITCH and str(value).lower() == "true" for name, value in settings)
+        given_up = [str(value) for name, value in settings if name == _FALLBACK_FIELD and value]
+        return cls(
+            names=runtime_names(graph),
+            shows_sources=sources and not any(stands_in(value) for _, value in settings),
+            nodes=frozenset(node.id for node in graph.nodes),
+            fallbacks=frozenset(squeezed(one) for one in (*given_up, *_GAVE_UP)),
+        )
+
+
+def _settings(value: object) -> Iterator[tuple[str, object]]:
+    """Name and value of all fields, those of rows and nested settings included; rows may be stored as JSON text."""
+    if isinstance(value, str) and value[:1] in ("[", "{"):
+        with suppress(ValueError):
+            yield from _settings(json.loads(value))
+    if isinstance(value, Mapping):
+        for name, inner in cast("Mapping[str, object]", value).items():
+            yield name, inner
+            yield from _settings(inner)
+    elif isinstance(value, list):
+        for inner in cast("list[object]", value):
+            yield from _settings(inner)
+
+
+@dataclass(frozen=True)
+class Shown:
+    """Trial with its trace and the expectations of its test."""
+
+    number: int
+    trial: Trial
+    trace: Trace
+    expect: Expectation
+    flow: TestedFlow
+
+    @property
+    def gave_up(self) -> bool:
+        """True if the answer is the flow's text for having given up, which no test expects."""
+        answer = squeezed(self.trial.answer)
+        expected = any(squeezed(words) in answer for words in self.expect.contains)
+        return answer in self.flow.fallbacks and not expected
+
+
+def checked(
+    trial: Trial,
+    trace: Trace,
+    case: TestCase,
+    flow_data: str,
+    *,
+    stand_in: bool,
+    variables: Collection[str] | None = None,
+) -> Trial:
+    """Trial with the problems that code finds in its answer and trace.
+
+    A failure of a flow with something left to fill in is no bug of it; `variables` are the names that the server has,
+    if known. Answers of a stand-in say nothing about what a real model would do, so that they break no expectation.
+    """
+    graph = GraphIR.from_flow_data(flow_data)
+    category, error = trial.category, trial.error
+    if trial.passed and not category:
+        category, error = _seen(trial, trace, case, flow_data)
+    if category and (missing := unfilled(graph, variables)):
+        category, error = "CONFIG", text("verdict.unfilled", missing=missing, error=error)
+    if not trial.passed:
+        return trial.model_copy(update={"category": category, "error": error}) if category else trial
+    if category is None and not stand_in:
+        flow = TestedFlow.of(graph)
+        wrong = [unmet.text for unmet in unmet_by(trial, trace, case.expect, flow) if unmet.hard]
+        category, error = ("LOGIC", sentences(*wrong)) if wrong else (None, "")
+    return trial.model_copy(update={"passed": False, "category": category, "error": error}) if category else trial
+
+
+def comparable(trial: Trial, expect: Expectation, flow_data: str) -> Trial:
+    """Trial of a flow before its change; not counted as executed if it failed for want of added steps."""
+    nodes = {node.id for node in GraphIR.from_flow_data(flow_data).nodes}
+    lacking = [node for node in (*expect.branch, *expect.tools) if _NODE_ID.fullmatch(node) and node not in nodes]
+    if trial.category != "LOGIC" or not lacking:
+        return trial
+    why = text("not_tested.added_later", steps=", ".join(lacking))
+    return trial.model_copy(update={"category": None, "error": why})
+
+
+def as_expected(trial: Trial, trace: Trace, case: TestCase, flow_data: str) -> Trial:
+    """Like `checked`, for a test that a person wrote: every unmet expectation is a failure."""
+    trial = checked(trial, trace, case, flow_data, stand_in=True)
+    flow = TestedFlow.of(GraphIR.from_flow_data(flow_data))
+    unmet = [one.text for one in unmet_by(trial, trace, case.expect, flow)] if trial.passed else []
+    return (
+        trial.model_copy(update={"passed": False, "category": "LOGIC", "error": sentences(*unmet)}) if unmet else trial
+    )
+
+
+def _seen(trial: Trial, trace: Trace, case: TestCase, flow_data: str) -> tuple[VerdictCategory | None, str]:
+    for step in trace.steps:
+        if step.error or step.status == "ERROR":
+            error = step.error or text("verdict.no_explanation")
+            failure = text("verdict.step_failed", step=step.label or step.node_id, error=error)
+            return _category_of(failure), failure
+    for tool in trace.used_tools:
+        if tool.error:
+            failure = text("verdict.tool_failed", tool=tool.tool, error=tool.error)
+            return _category_of(failure), failure
+    last = trace.steps[-1] if trace.steps else None
+    if last and last.name == CONDITION_AGENT and trial.answer.lstrip().startswith("{"):
+        return "LOGIC", text("verdict.condition_is_answer", step=last.label or last.node_id)
+    # Only variables of the flow itself count: an answer about templates is correct, and so is one that was asked for.
+    asked = " ".join((*case.turns, *case.expect.contains))
+    for variable in _VARIABLE.findall(trial.answer):
+        if variable not in asked and json.dumps(variable, ensure_ascii=False)[1:-1] in flow_data:
+            return "LOGIC", text("verdict.variable_shown", variable=variable)
+    return None, ""
+
+
+def unfilled(graph: GraphIR, variables: Collection[str] | None) -> list[str]:
+    """Placeholders in settings of the flow, and variables that the server lacks: what is behind them cannot run."""
+    found: list[str] = []
+    for node in graph.nodes:
+        found += placeholders_of(node)
+        for _, value in _settings(node.inputs):
+            if isinstance(value, str) and not stands_in(value) and variables is not None:
+                found += [f"{{{{$vars.{one}}}}}" for one in _SERVER_VARIABLE.findall(value) if one not in variables]
+    return list(dict.fromkeys(found))
+
+
+def placeholders_of(node: FlowNode) -> list[str]:
+    """Placeholders in the settings of a node; in a prompt, one does not keep it from running."""
+    return [
+        named_placeholder(node, name, value)
+        for name, value in _settings(node.inputs)
+        if stands_in(value) and not PROSE.search(name)
+    ]
+
+
+def named_placeholder(node: FlowNode, name: str, value: object) -> str:
+    return f"{node.label or node.id}, {name}: {shortened(_placeholder(str(value)), _QUOTE_CHARS)}"
+
+
+def _placeholder(value: str) -> str:
+    """Text of a placeholder; a file is named by its mark."""
+    return value if value.startswith(MARK) else f"{MARK}]"
+
+
+def _category_of(failure: str) -> VerdictCategory:
+    """Category of a failure inside a reply; an unknown one goes to the person with the server's words."""
+    known = playbook.known(failure)
+    return known.category if known else "UNKNOWN"
+
+
+def unmet_by(trial: Trial, trace: Trace, expect: Expectation, flow: TestedFlow) -> list[Unmet]:
+    """Unmet expectations of a trial. Documents are expected only of a flow that shows them."""
+    ran = {step.node_id for step in trace.steps}
+    used = [without_number(tool) for tool in trial.used_tools]
+    sources = " ".join(source.model_dump_json() for source in trace.sources).casefold()
+    said = trial.answer.casefold()
+    found: list[Unmet] = []
+    if trace.steps:
+        found += [
+            Unmet(text("verdict.step_not_run", step=node), hard=True) for node in expect.branch if node not in ran
+        ]
+    found += [
+        Unmet(text("verdict.tool_not_used", tool=tool), hard=True)
+        for tool in expect.tools
+        if not any(name in one or one in name for name in _called(tool, flow.names) for one in used if one)
+    ]
+    if expect.sources and not trace.sources:
+        found += [Unmet(text("verdict.no_document"), hard=True)] if flow.shows_sources else []
+    elif expect.sources:
+        # A source knows its file and not its node.
+        named = [source for source in expect.sources if source not in flow.nodes]
+        missing = [source for source in named if source.casefold() not in sources]
+        found += [Unmet(text("verdict.source_not_found", source=source), hard=False) for source in missing]
+    fields = _fields(trial.answer)
+    found += [
+        Unmet(text("verdict.field_missing", name=name), hard=False) for name in expect.fields if name not in fields
+    ]
+    found += [
+        Unmet(text("verdict.text_missing", words=words), hard=False)
+        for words in expect.contains
+        if words.casefold() not in said
+    ]
+    found += [
+        Unmet(text("verdict.text_excluded", words=words), hard=True)
+        for words in expect.excludes
+        if words.casefold() in said
+    ]
+    return found
+
+
+def remarks_on(
+    trial: Trial, trace: Trace, expect: Expectation, flow: TestedFlow, *, stand_in: bool = False
+) -> list[str]:
+    """Remarks on a trial for the judge: unmet expectations, and the one that only a judge can check.
+
+    The answers, tools and branches of a stand-in model cause no remark.
+    """
+    if stand_in:
+        expect = Expectation(sources=expect.sources)
+    told = [unmet.text for unmet in unmet_by(trial, trace, expect, flow)]
+    return [*told, text("verdict.language", language=expect.language)] if expect.language else told
+
+
+def uses_models(graph: GraphIR) -> bool:
+    """True if a model is part of the flow, as a node or inside one."""
+    return any(
+        node.category in _MODELS
+        or any(_MODEL_FIELD.search(nested.param) for nested in nested_components(node.params, node.inputs))
+        for node in graph.nodes
+    )
+
+
+def _called(tool: str, names: RuntimeNames) -> set[str]:
+    return {without_number(tool), *names.get(spelt(tool), ())}
+
+
+def _fields(answer: str) -> set[str]:
+    """Field names of a JSON answer, including nested ones as `outer.inner`."""
+    try:
+        value = json.loads(answer)
+    except ValueError:
+        return set()
+    names: set[str] = set()
+
+    def collect(item: object, prefix: str, depth: int) -> None:
+        if isinstance(item, dict) and depth < 5:
+            for key, inner in item.items():
+                names.update((str(key), f"{prefix}{key}"))
+                collect(inner, f"{prefix}{key}.", depth + 1)
+
+    collect(value, "", 0)
+    return names
+
+
+def squeezed(text: str) -> str:
+    """Normalise a text for comparison: drop spaces, line ends, escapes and case."""
+    return " ".join(text.replace("\\n", " ").replace('\\"', '"').split()).casefold()

@@ -1,0 +1,104 @@
+"""A plan beside the flow before and after it: what the flow holds of it, and what carries each part."""
+
+import json
+from dataclasses import dataclass
+from typing import Final
+
+from flowise_dev_agent.patch import GraphIR, is_same_node
+from flowise_dev_agent.patch.model.nested import parse_path, value_at
+from flowise_dev_agent.patch.model.placeholders import stands_in
+from flowise_dev_agent.sanitize import shortened
+from flowise_dev_agent.schemas.base import JsonValue
+from flowise_dev_agent.schemas.plan import UPLOADS, Part, Plan, PlannedValue
+from flowise_dev_agent.testing.checks import named_placeholder, placeholders_of
+
+_SHOWN: Final = 200
+
+
+@dataclass(frozen=True)
+class PlanChange:
+    """A plan, and the flow before and after it."""
+
+    plan: Plan
+    before: GraphIR
+    after: GraphIR
+
+    def stays(self, node_id: str) -> bool:
+        """True for a node that the plan removes or replaces and that is still in the flow."""
+        old, new = self.before.node(node_id), self.after.node(node_id)
+        if new is None or node_id not in self.plan.removals:
+            return False
+        return new.name == old.name if old else new.name not in {node.node_name for node in self.plan.nodes}
+
+    def wanted(self, path: str) -> PlannedValue | None:
+        """Value that a field (`node_id.param`) is to have: the planned one, else the one before the session."""
+        planned = next((value for value in self.plan.values if f"{value.node_id}.{value.param}" == path), None)
+        if planned or (kept := field_of(self.before, path)) is None:
+            return planned
+        node_id, _, param = path.partition(".")
+        return PlannedValue(node_id=node_id, param=param, value=kept)
+
+    def placeholders(self, part: Part) -> list[str]:
+        """Placeholders of the flow in the nodes and values of a part: what is behind them is not there yet."""
+        found: list[str] = []
+        for path in part.values:
+            node_id, _, param = path.partition(".")
+            node, value = self.after.node(node_id), field_of(self.after, path)
+            if node and stands_in(value):
+                found.append(named_placeholder(node, param, value))
+        for node_id in part.nodes:
+            if node := self.after.node(node_id):
+                found += placeholders_of(node)
+        return list(dict.fromkeys(found))
+
+    def carries(self, part: Part) -> bool:
+        """True if a change or a setting of the flow is what the part asks for.
+
+        A node that stays as it was is none, unless the plan keeps it on purpose, or the flow is a copy.
+        """
+        copies = self.plan.operation == "copy"
+        if UPLOADS in part.values and self.plan.uploads is not None:
+            return True  # written with the flow, beside its nodes
+        values = [
+            value
+            for value in self.plan.values
+            if f"{value.node_id}.{value.param}" in part.values or value.node_id in part.nodes
+        ]
+        nodes = {*part.nodes, *(value.partition(".")[0] for value in part.values)}
+        if not nodes:
+            return copies or self.plan.new_name is not None
+        return (
+            copies
+            or any(node_id in self.plan.kept or self._changed(node_id) for node_id in nodes)
+            or any(holds(self.after, value) for value in values)
+        )
+
+    def _changed(self, node_id: str) -> bool:
+        """True for a node that came or went, or that is not as it was."""
+        there = self.before.node(node_id) or self.after.node(node_id)
+        return not is_same_node(node_id, self.before, self.after) if there else node_id in self.plan.removals
+
+
+def holds(graph: GraphIR, value: PlannedValue) -> bool:
+    """True if the flow has the planned value. Rows and settings count as held: the plan binds what is compiled."""
+    stored = field_of(graph, f"{value.node_id}.{value.param}")
+    if isinstance(value.value, dict | list):
+        return bool(stored)
+    return stored is not None and in_words(stored) == in_words(value.value)
+
+
+def field_of(graph: GraphIR, path: str) -> JsonValue:
+    """Value of a field (`node_id.param`) of a flow."""
+    node_id, _, param = path.partition(".")
+    node, steps = graph.node(node_id), parse_path(param)
+    return value_at(node.inputs, steps) if node and steps else None
+
+
+def in_words(value: JsonValue) -> str:
+    """A value as short text, equal for `"0.20"` and `0.2`."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    try:
+        return f"{float(str(value)):g}"
+    except ValueError:
+        return shortened(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False), _SHOWN)
