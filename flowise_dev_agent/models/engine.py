@@ -135,7 +135,8 @@ class ModelEngine(ReasoningEngine):
     async def keep(self, model: str | None = None) -> None:
         """Keep what is known about a model, after it was changed."""
         route = self._settings.route(model or self.model_id())
-        await self._save(route, await self._capabilities(self._connection(route.engine), route))
+        if self._store:
+            await self._store.save(*self._key(route), await self._capabilities(self._connection(route.engine), route))
 
     async def complete(
         self,
@@ -190,7 +191,7 @@ class ModelEngine(ReasoningEngine):
                 # A parallel call may have learned it in the meantime: then just send it again.
                 if assumed != known or self._learned(known, request, error):
                     refused = error
-                    await self._save(request.route, known)
+                    await self._save_lesson(request.route, known)
                     continue
                 if is_too_long(error):
                     raise texts.too_long(error_detail(error), window=known.window) from None
@@ -252,7 +253,7 @@ class ModelEngine(ReasoningEngine):
                 raise texts.cut(sent=round(chars / (expected or _CHARS_PER_TOKEN)), read=read)
             if chars >= _SMALL // 8 and ratio < _NO_MODEL_READS and (expected is None or ratio < expected * 0.9):
                 known.chars_per_token = round(ratio, 2)
-                await self._save(request.route, known)
+                await self._save_lesson(request.route, known)
         if response.finish_reason == "length" and not request.raised and not _says_anything(response):
             request.raised = True
             request.max_tokens *= _RAISED
@@ -411,9 +412,10 @@ class ModelEngine(ReasoningEngine):
         """Server and model, by which capabilities are kept."""
         return server_of(route.engine, self._settings), route.model
 
-    async def _save(self, route: Route, known: Capabilities) -> None:
+    async def _save_lesson(self, route: Route, known: Capabilities) -> None:
+        """Keep what a request taught, without the check: another process may have made a newer one."""
         if self._store:
-            await self._store.save(*self._key(route), known)
+            await self._store.save(*self._key(route), known.model_copy(update={"checked": None}))
 
     def _window(self, connection: Connection, route: Route, known: Capabilities) -> int:
         own = self._settings.context_tokens

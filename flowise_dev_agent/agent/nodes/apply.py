@@ -263,9 +263,7 @@ async def _roll_back(state: AgentState, context: AgentContext, emit: Emitter) ->
         sha256=original,
         iteration=iteration,
         name=state.target.flow.name if state.target.flow and state.plan.current.new_name else None,
-        settings=as_kept(before)
-        if (before := state.write.original_settings) is not None and _settings(state)
-        else None,
+        settings=_former_settings(state),
     )
     data = WriteData(chatflow_id=chatflow_id, flow=written.sha256)
     emit.put(data, text("event.put_back", flow=written.name))
@@ -301,6 +299,12 @@ def _columns(state: AgentState, settings: SettingsChange | None) -> dict[str, st
     config = as_kept(before)(None) if before else None
     config = settings(config) if settings else config
     return {"chatbot_config": config} if config else None
+
+
+def _former_settings(state: AgentState) -> SettingsChange | None:
+    """Change that takes back what the plan changed in the settings of an existing flow."""
+    before = state.write.original_settings
+    return None if before is None or state.plan.current.uploads is None else as_kept(before)
 
 
 def _settings(state: AgentState) -> SettingsChange | None:

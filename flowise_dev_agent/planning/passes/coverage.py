@@ -84,8 +84,8 @@ def with_uncovered_parts(plan: Plan, request: PlanRequest) -> tuple[Plan, list[s
         named = ", ".join(map(repr, missing.get(part.id, ())))
         if named:
             problems.append(
-                f"`parts`: {part.id} is covered, but {named} is in no value, prompt, label, criterion or reason of the "
-                "plan. Put it there, or say what is not done."
+                f"`parts`: {part.id} is covered, but {named} is in no value, prompt, label, criterion, test or reason "
+                "of the plan. Put it there, or say what is not done."
             )
             reason = f"The plan does not contain {named}."
             part = part.model_copy(update={"state": "not_understood", "reason": reason})

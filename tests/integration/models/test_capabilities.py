@@ -89,14 +89,15 @@ async def test_a_process_that_learns_something_keeps_the_check_of_another(
     working = ModelEngine(_settings(standin), store)
     standin.script(lambda r: "temperature" in r.body, StandInFailure.http(400, "temperature is not supported"))
     standin.script(lambda r: bool(r.json_schema), Reply(json={"first": "a", "last": "z"}))
+    await store.save(standin.base_url_openai, "gpt-4.1", Capabilities(checked={"of": "an earlier check"}))
     await working.capabilities()
     other = ModelEngine(_settings(standin), store)
-    await check_model(other)
+    found = await check_model(other)
     await other.aclose()
     await _ask(working)
     known = await store.load(standin.base_url_openai, "gpt-4.1")
     assert known
-    assert known.checked
+    assert known.checked == found.model_dump(mode="json")
     assert not known.temperature
 
 
