@@ -2,8 +2,9 @@
 
 import asyncio
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from time import monotonic
 from typing import Any, Final, cast
 
 import httpx2
@@ -60,6 +61,8 @@ _CUT: Final = 1.6
 _MARGIN, _LEAST_ANSWER = 64, 256
 #: The limit of an answer is raised by this factor, once, if thinking used it up.
 _RAISED: Final = 3
+#: After this time stored capabilities are read again: another process may have checked the model.
+_READ_AGAIN_SECS: Final = 60.0
 
 
 @dataclass
@@ -99,12 +102,20 @@ class ModelEngine(ReasoningEngine):
     for by another request (`EngineResponse.kind`).
     """
 
-    def __init__(self, settings: ReasoningSettings, store: CapabilityStore | None = None) -> None:
+    def __init__(
+        self,
+        settings: ReasoningSettings,
+        store: CapabilityStore | None = None,
+        *,
+        clock: Callable[[], float] = monotonic,
+    ) -> None:
         self._settings = settings
         self._store = store
+        self._clock = clock
         self._limiters: dict[EngineName, CallLimiter] = {}
         self._connections: dict[EngineName, Connection] = {}
         self._known: dict[tuple[str, str], Capabilities] = {}
+        self._read_at: dict[tuple[str, str], float] = {}
         self._servers: dict[tuple[str, str], Server] = {}
         self._loading = asyncio.Lock()
         # Settings of a provider that is not installed are told at the start.
@@ -394,9 +405,11 @@ class ModelEngine(ReasoningEngine):
     async def _capabilities(self, connection: Connection, route: Route) -> Capabilities:
         key = self._key(route)
         if key in self._known:
+            await self._read_again(key)
             return self._known[key]
         async with self._loading:
             if key not in self._known:
+                self._read_at[key] = self._clock()
                 known = await self._store.load(*key) if self._store else None
                 server = Server()
                 if connection.is_compatible and connection.address:
@@ -404,9 +417,21 @@ class ModelEngine(ReasoningEngine):
                     server = await find_out(connection.address, route.model, api_key)
                 self._servers[key] = server
                 known = known or Capabilities()
-                known.window = server.window or known.window
+                if server.window and server.window != known.window:
+                    known.window = server.window
+                    await self._save_lesson(route, known)
                 self._known[key] = known
         return self._known[key]
+
+    async def _read_again(self, key: tuple[str, str]) -> None:
+        """Take over what other processes stored since it was read."""
+        if self._store is None or self._clock() < self._read_at[key] + _READ_AGAIN_SECS:
+            return
+        # Requests that come meanwhile do not wait.
+        self._read_at[key] = self._clock()
+        if stored := await self._store.load(*key):
+            for name in stored.model_fields_set:
+                setattr(self._known[key], name, getattr(stored, name))
 
     def _key(self, route: Route) -> tuple[str, str]:
         """Server and model, by which capabilities are kept."""

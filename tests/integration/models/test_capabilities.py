@@ -101,6 +101,27 @@ async def test_a_process_that_learns_something_keeps_the_check_of_another(
     assert not known.temperature
 
 
+async def test_a_running_process_uses_what_a_check_of_another_found(standin: ModelStandIn, database: Database) -> None:
+    store, now = StoredCapabilities(ModelCapabilityRows(database)), 0.0
+    running = ModelEngine(_settings(standin), store, clock=lambda: now)
+    before = await running.capabilities()
+    assert before.together is None
+    checking = ModelEngine(_settings(standin), store)
+    call = Reply(tool_calls=(StandInToolCall("check__word", {}, "c1"),))
+    standin.script(lambda r: bool(r.tools) and not r.json_schema, call)
+    standin.script(lambda r: bool(r.json_schema), Reply(json={"first": "a", "last": "z"}))
+    found = await check_model(checking)
+    await checking.aclose()
+    now = 59.0
+    assert (await running.capabilities()).checked is None
+    now = 60.0
+    known = await running.capabilities()
+    await running.aclose()
+    assert (known.together, known.checked) == (False, found.model_dump(mode="json"))
+    # A request that is under way sees it, too.
+    assert known is before
+
+
 async def test_what_is_lost_with_each_model_is_told_without_asking_its_provider(
     standin: ModelStandIn, database: Database
 ) -> None:
