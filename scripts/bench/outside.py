@@ -2,8 +2,8 @@
 
 A Flowise in memory, and a model that answers what was recorded for one requirement. Prints
 `{"flowise": address, "model": address}` when both listen. Of each, `GET /counts` answers how often each route was
-called and in how many seconds anything was being answered, and begins again at zero. Of Flowise, `POST /copies` with
-`id` and `count` adds copies of a chatflow; of the model, `POST /delay` with `secs` makes each answer take so long.
+called and in how many seconds anything was being answered, and begins again at zero. `POST /delay` of the model with
+`secs` makes each answer take so long.
 """
 
 import asyncio
@@ -124,10 +124,9 @@ class FlowiseDouble(_Double):
         self._rows: dict[str, Row] = {}
 
     def routes(self) -> Sequence[BaseRoute]:
-        """Those under /api/v1, and that of copies."""
+        """Those under /api/v1."""
         flow = f"{_API}/chatflows/{{id}}"
         return [
-            Route("/copies", self._copy, methods=["POST"]),
             Route(f"{_API}/ping", self._ping),
             Route(f"{_API}/version", self._version),
             Route(f"{_API}/nodes", self._list_nodes),
@@ -142,13 +141,6 @@ class FlowiseDouble(_Double):
             Route(f"{_API}/chatmessage/{{id}}", self._nothing, methods=["DELETE"]),
             Route(f"{_API}/{{path:path}}", self._unknown, methods=["GET", "POST"]),
         ]
-
-    async def _copy(self, request: Request) -> Response:
-        wanted = await request.json()
-        row = self._rows[wanted["id"]]
-        columns = {name: row[name] for name in ("flowData", "type", "deployed")}
-        ids = [self._add({**columns, "name": f"Copy {number}"})["id"] for number in range(wanted["count"])]
-        return JSONResponse(ids)
 
     async def _ping(self, _: Request) -> Response:
         return PlainTextResponse("pong")

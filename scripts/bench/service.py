@@ -14,19 +14,19 @@ from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 from uuid import uuid4
 
 import httpx2
 import psycopg
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
+from langgraph.graph import END, START, StateGraph
 from psycopg.rows import dict_row
 from psycopg_pool import AsyncConnectionPool
-from yardstick import plain_cpu
 
 from flowise_dev_agent.devkit.postgres import EmbeddedPostgres
-from flowise_dev_agent.ops.worker import CONSUMERS
 from flowise_dev_agent.persistence.database import Connection
 
 _ROOT = Path(__file__).resolve().parents[2]
@@ -45,6 +45,11 @@ def load() -> str:
 def show(name: str, value: str) -> None:
     """One line of the table."""
     print(f"{name:<50} {value}", flush=True)
+
+
+def resident_mb(pid: int) -> int:
+    """Memory of a process."""
+    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") // 2**20
 
 
 @dataclass(frozen=True)
@@ -69,7 +74,38 @@ class Service:
 
     process: Process
     http: httpx2.AsyncClient
-    workers: Sequence[Process] = ()
+
+
+STEPS = 18
+
+
+class State(TypedDict, total=False):
+    """Counts steps and keeps a plan of the usual size."""
+
+    step: int
+    plan: dict[str, Any]
+
+
+async def _step(state: State) -> State:
+    return State(step=state.get("step", 0) + 1, plan={"nodes": ["x" * 40] * 20})
+
+
+async def plain_cpu(pool: AsyncConnectionPool[Connection], runs: int) -> float:
+    """Run 18 steps, one thread after the other: CPU seconds of one."""
+    builder = StateGraph(State)
+    names = [f"step_{number}" for number in range(STEPS)]
+    for name in names:
+        builder.add_node(name, _step)
+    for source, target in pairwise([START, *names, END]):
+        builder.add_edge(source, target)
+    graph = builder.compile()
+    cpu = 0.0
+    for number in range(runs + 10):
+        if number == 10:
+            cpu = time.process_time()
+        thread = graph.copy(update={"checkpointer": AsyncPostgresSaver(pool)})
+        await thread.ainvoke({"step": 0}, {"configurable": {"thread_id": str(uuid4())}}, durability="sync")
+    return (time.process_time() - cpu) / runs
 
 
 class Bench:
@@ -89,7 +125,7 @@ class Bench:
         pool: AsyncConnectionPool[Connection] = AsyncConnectionPool(self.database(), kwargs=kwargs, open=False)
         async with pool:
             await AsyncPostgresSaver(pool).setup()
-            self.y = (await plain_cpu(pool, 30))[1]
+            self.y = await plain_cpu(pool, 30)
 
     def sized(self, count: int) -> int:
         """The part of a number that shall be measured."""
@@ -112,16 +148,14 @@ class Bench:
             await _end(process)
 
     @asynccontextmanager
-    async def service(
-        self, outside: Mapping[str, str], *options: str, workers: int = 0, **settings: str
-    ) -> AsyncGenerator[Service]:
-        """A service that answers, and processes of workers; on an empty database if the settings name none."""
+    async def service(self, outside: Mapping[str, str], **settings: str) -> AsyncGenerator[Service]:
+        """A service that answers; on an empty database if the settings name none."""
         port = settings.setdefault("AGENT_API_PORT", str(20_000 + os.getpid() % 10_000 + self._databases))
         variables = {
             "POSTGRES_DSN": self.database(),
             "FLOWISE_API_ENDPOINT": outside["flowise"],
             "FLOWISE_API_KEY": "bench",
-            "REASONING_ENGINE": "deterministic",
+            "REASONING_ENGINE": "openai",
             "OPENAI_API_KEY": "sk-bench",
             "OPENAI_BASE_URL": f"{outside['model']}/openai/v1",
             "ANTHROPIC_API_KEY": "sk-ant-bench",
@@ -130,37 +164,27 @@ class Bench:
             "LOG_LEVEL": "WARNING",
             **settings,
         }
-        process = await self._command("serve", *options, variables=variables)
-        others: list[Process] = []
+        process = await self._serve(variables)
         try:
             limits = httpx2.Limits(max_connections=None)
             async with httpx2.AsyncClient(base_url=f"http://127.0.0.1:{port}", timeout=600, limits=limits) as http:
                 await self._answering(process, http)
-                others = [await self._command("worker", variables=variables) for _ in range(workers)]
-                await self._working(variables["POSTGRES_DSN"], workers)
-                yield Service(process, http, others)
+                yield Service(process, http)
         finally:
-            for one in (*others, process):
-                await _end(one)
+            await _end(process)
 
-    async def _command(self, *command: str, variables: Mapping[str, str]) -> Process:
+    async def _serve(self, variables: Mapping[str, str]) -> Process:
         with (self.folder / "service.log").open("ab") as log:
             return await asyncio.create_subprocess_exec(
                 sys.executable,
                 "-m",
                 "flowise_dev_agent",
-                *command,
+                "serve",
                 cwd=self.folder,
                 env=environment(variables),
                 stdout=log,
                 stderr=log,
             )
-
-    async def _working(self, dsn: str, workers: int) -> None:
-        with psycopg.connect(dsn, autocommit=True) as connection:
-            query = "SELECT count(*) FROM procrastinate_workers"
-            while (row := connection.execute(query).fetchone()) and row[0] < workers * CONSUMERS:  # noqa: ASYNC110
-                await asyncio.sleep(0.05)
 
     async def _answering(self, process: Process, http: httpx2.AsyncClient) -> None:
         while True:
@@ -261,9 +285,9 @@ async def ok(response: httpx2.Response) -> View:
     return response.json()
 
 
-async def begin(http: httpx2.AsyncClient, requirement: str = REQUIREMENT, **more: Any) -> View:
+async def begin(http: httpx2.AsyncClient) -> View:
     """A session at its first question."""
-    return await ok(await http.post("/sessions?wait=300", json={"requirement": requirement, **more}))
+    return await ok(await http.post("/sessions?wait=300", json={"requirement": REQUIREMENT}))
 
 
 async def answer(http: httpx2.AsyncClient, view: View, action: str) -> View:
@@ -305,23 +329,17 @@ def _line(bench: Bench, costs: Sequence[Cost]) -> str:
     )
 
 
-async def in_steps(
-    bench: Bench,
-    service: Service,
-    outside: Mapping[str, str],
-    first: Callable[[int], Awaitable[View]],
-    actions: tuple[str, ...],
-) -> dict[str, Cost]:
+async def in_steps(bench: Bench, service: Service, outside: Mapping[str, str]) -> dict[str, Cost]:
     """The costs of each step: all sessions take it, one after the other, before any takes the next."""
     found: list[Cost] = []
     async with costs(bench, service, outside, found, bench.sessions) as walls:
-        views = [await _timed(first(number), walls) for number in range(bench.sessions)]
-    for action in actions:
+        views = [await _timed(begin(service.http), walls) for _ in range(bench.sessions)]
+    for action in ("approve", "accept"):
         async with costs(bench, service, outside, found, bench.sessions) as walls:
             views = [await _timed(answer(service.http, view, action), walls) for view in views]
     if bad := [view["status"] for view in views if view["status"] != "completed"]:
         raise SystemExit(f"sessions ended as {Counter(bad)}: {views[0].get('error')}")
-    return dict(zip(("first question", *actions), found, strict=True))
+    return dict(zip(("first question", "approve", "accept"), found, strict=True))
 
 
 async def _timed(step: Awaitable[View], walls: list[float]) -> View:
@@ -329,14 +347,6 @@ async def _timed(step: Awaitable[View], walls: list[float]) -> View:
     view = await step
     walls.append(time.perf_counter() - began)
     return view
-
-
-async def copies(service: Service, outside: Mapping[str, str], count: int) -> list[str]:
-    """The ids of so many chatflows, made like one of a session."""
-    made = await created(service.http)
-    async with httpx2.AsyncClient(timeout=60) as http:
-        body = {"id": made["chatflow_id"], "count": count}
-        return (await http.post(f"{outside['flowise']}/copies", json=body)).json()
 
 
 async def delay(outside: Mapping[str, str], secs: float) -> None:

@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from flowise_dev_agent.patch import (
+    AddNode,
+    Connect,
     Disconnect,
     GraphIR,
     PatchOp,
@@ -19,9 +21,24 @@ from flowise_dev_agent.patch import (
     decompile,
     validate_flow,
 )
-from scripts.bench.patch import teams
 
 _SMALL, _FACTOR = 6, 6
+
+
+def _team(number: int) -> list[PatchOp]:
+    """An agent with model, memory and a tool."""
+    agent, model, memory, tool = (
+        f"{name}_{number}" for name in ("toolAgent", "chatOpenAI", "bufferMemory", "calculator")
+    )
+    return [
+        AddNode(node_name="toolAgent", node_id=agent, params={"systemMessage": "You are brief."}),
+        AddNode(node_name="chatOpenAI", node_id=model, params={"modelName": "gpt-4o"}),
+        AddNode(node_name="bufferMemory", node_id=memory),
+        AddNode(node_name="calculator", node_id=tool),
+        Connect(source_node_id=model, target_node_id=agent, target_anchor="model"),
+        Connect(source_node_id=memory, target_node_id=agent, target_anchor="memory"),
+        Connect(source_node_id=tool, target_node_id=agent, target_anchor="tools"),
+    ]
 
 
 def _steps(run: Callable[[], object]) -> int:
@@ -84,7 +101,7 @@ def _check(flow: GraphIR, ops: list[PatchOp], schemas: Schemas) -> object:
 def test_work_grows_in_proportion_to_the_flow(schemas: Schemas, work: Callable[..., object]) -> None:
     counts: list[int] = []
     for size in (_SMALL, _SMALL * _FACTOR):
-        ops = teams(size)
+        ops = [op for number in range(size) for op in _team(number)]
         flow = compile_ops(GraphIR.empty(), ops, schemas).graph
         work(flow, ops, schemas)  # what is worked out once per node type
         counts.append(_steps(lambda flow=flow, ops=ops: work(flow, ops, schemas)))
