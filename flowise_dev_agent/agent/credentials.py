@@ -8,7 +8,7 @@ from flowise_dev_agent.agent.interrupts import option
 from flowise_dev_agent.agent.state import AgentState, CredentialState, Update
 from flowise_dev_agent.approval import manual_edits
 from flowise_dev_agent.knowledge.credential_store import CredentialStore
-from flowise_dev_agent.patch import PatchOp
+from flowise_dev_agent.patch import GraphIR, PatchOp
 from flowise_dev_agent.schemas.interrupts import (
     CredentialCandidate,
     CredentialCheckData,
@@ -55,11 +55,13 @@ def match_credentials(required: Sequence[str], available: Available, chosen: Map
     return CredentialState(chosen=choices, missing=missing)
 
 
-async def with_edits(state: AgentState, context: AgentContext, ops: Sequence[PatchOp]) -> tuple[Plan, CredentialState]:
-    """Plan with the person's ops, and the credentials that it then needs."""
+async def with_edits(
+    state: AgentState, context: AgentContext, ops: Sequence[PatchOp], base: GraphIR
+) -> tuple[Plan, CredentialState]:
+    """Plan with the person's ops for the flow `base`, and the credentials that it then needs."""
     schemas = (await context.knowledge.nodes()).schemas
     plan = state.plan.current
-    wider = manual_edits.with_ops(plan, ops, schemas)
+    wider = manual_edits.with_ops(plan, ops, base, schemas)
     if wider.credential_requirements == plan.credential_requirements:
         return wider, state.credentials
     available = await available_credentials(context)

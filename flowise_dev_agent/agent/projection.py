@@ -5,7 +5,7 @@ from typing import Any
 
 from flowise_dev_agent.agent.state import AgentState
 from flowise_dev_agent.approval.manual_edits import ops_of, with_ops
-from flowise_dev_agent.patch import PatchOp, SetParam
+from flowise_dev_agent.patch import GraphIR, PatchOp, SetParam
 from flowise_dev_agent.redaction import redacted
 from flowise_dev_agent.schemas.base import JsonMapping
 from flowise_dev_agent.schemas.interrupts import Interrupt, PlanApprovalInterrupt, ResultReviewInterrupt
@@ -102,7 +102,7 @@ def approved_plan(interrupt: Interrupt, answer: JsonMapping) -> ApprovedPlan | N
         contract = contract.with_questions([str(question) for question in questions])
     details = interrupt.data.details
     if ops := ops_of(answer):
-        contract = with_ops(contract, ops, {}).model_copy(update={"capability": contract.capability})
+        contract = with_ops(contract, ops, GraphIR.empty(), {}).model_copy(update={"capability": contract.capability})
         details = details and _edited(details, contract, ops)
     shown = Plan(**redacted(contract.model_dump()))
     details = details and ShownPlan(**redacted(details.model_dump()))

@@ -10,15 +10,6 @@ from typing import Any, Final
 from pydantic import JsonValue
 
 from flowise_dev_agent.approval.lines import before_approval, line_changes
-from flowise_dev_agent.approval.reach import (
-    flows_in,
-    holds_code,
-    is_code,
-    is_setting,
-    reached,
-    sets_credential,
-    tools_in,
-)
 from flowise_dev_agent.patch import (
     AddNode,
     BindCredential,
@@ -32,6 +23,7 @@ from flowise_dev_agent.patch import (
     RemoveNode,
     ReplaceNode,
     Schemas,
+    SetLabel,
     SetParam,
     UnsetParam,
     is_same_node,
@@ -40,6 +32,15 @@ from flowise_dev_agent.patch.model import agentflow as v2
 from flowise_dev_agent.patch.model.attached_files import is_filled
 from flowise_dev_agent.patch.model.graph import FlowEdge
 from flowise_dev_agent.patch.model.nested import Steps, parse_path, value_at, with_bound, with_value
+from flowise_dev_agent.patch.model.reach import (
+    flows_in,
+    holds_code,
+    is_code,
+    is_setting,
+    reached,
+    sets_credential,
+    tools_in,
+)
 from flowise_dev_agent.patch.model.references import referenced
 from flowise_dev_agent.patch.model.schema import CREDENTIALS_FOR_ANY_ADDRESS
 from flowise_dev_agent.patch.model.values import on_one_line
@@ -63,7 +64,7 @@ _TOOLS: Final = frozenset({"Tools", "Tools (MCP)"})
 _SHOWN: Final = 80
 
 
-def capability_of(plan: Plan, schemas: Schemas, base: GraphIR | None = None) -> Capability:
+def capability_of(plan: Plan, schemas: Schemas, base: GraphIR) -> Capability:
     """Capability that the approval of `plan` grants; `base` is the flow that the plan changes.
 
     Only an address that the plan has is allowed, and so shown: that the person's words name one says neither that it
@@ -111,8 +112,8 @@ def capability_of(plan: Plan, schemas: Schemas, base: GraphIR | None = None) -> 
             *(f"upsert:{id_}" for id_ in _filled(plan, planned)),
             *([f"uploads:{','.join(plan.uploads)}"] if plan.uploads is not None else []),
         ],
-        lines=line_changes(plan),
-        before_approval=before_approval(plan, base) if base else [],
+        lines=line_changes(plan, base),
+        before_approval=before_approval(plan, base, schemas),
     )
 
 
@@ -386,6 +387,8 @@ def _beyond(op: PatchOp, plan: Plan, capability: Capability, schemas: Schemas, b
             yield f"'{op.node_id}' is not planned as a new node"
         elif planned.node_name.casefold() != op.node_name.casefold():
             yield f"'{op.node_id}' is planned as {planned.node_name}, not {op.node_name}"
+        if op.label and not _is_title(op.node_id, op.label, plan, base):
+            yield f"'{op.node_id}' gets a title that it does not say"
         values: Mapping[str, JsonValue] = op.params
         schema = schemas.get(op.node_name)
     elif isinstance(op, SetParam):
@@ -397,12 +400,23 @@ def _beyond(op: PatchOp, plan: Plan, capability: Capability, schemas: Schemas, b
         if taken and not taken & allowed:
             yield f"a credential of type {' or '.join(sorted(taken))} is not in it"
         return
+    elif isinstance(op, SetLabel):
+        if not _is_title(op.node_id, op.label, plan, base):
+            yield f"'{op.node_id}' gets a title that it does not say"
+        return
     elif isinstance(op, UnsetParam):
         values, schema = {op.param_name: ""}, _schema_of(op.node_id, plan, schemas, base)
     else:
         return
     yield from _not_named(ids[0], values, plan, capability)
     yield from _reaching_out(ids[0], values, schema, plan, capability)
+
+
+def _is_title(node_id: str, label: str, plan: Plan, base: GraphIR) -> bool:
+    """True for the planned or present title of a node, and any of a new node for which the plan has none."""
+    node = base.node(node_id)
+    planned = next((one.label for one in plan.nodes if one.node_id == node_id), "")
+    return label in (planned, node.label if node else "") or (not planned and node_id in plan.new_nodes)
 
 
 def _implied(op: PatchOp, ops: Sequence[PatchOp], plan: Plan, base: GraphIR) -> bool:

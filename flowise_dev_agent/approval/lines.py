@@ -7,9 +7,10 @@ guard is a human input or a condition; a step is behind a branch of it if no way
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Final, NamedTuple, Self
 
-from flowise_dev_agent.approval.reach import holds_code, reached, tools_in
 from flowise_dev_agent.patch import Finding, FlowNode, GraphIR, Schemas
 from flowise_dev_agent.patch.model import agentflow as v2
+from flowise_dev_agent.patch.model.reach import holds_code, reached, tools_in
+from flowise_dev_agent.planning.preview import planned_flow
 from flowise_dev_agent.schemas.plan import Capability, LineChange, Plan
 
 #: Steps that reach out, run code, or start something that does.
@@ -32,27 +33,49 @@ class Line(NamedTuple):
     input: str = ""
 
 
-def line_changes(plan: Plan) -> list[LineChange]:
-    """Lines between nodes of the flow that a plan adds and takes away."""
+def line_changes(plan: Plan, base: GraphIR) -> list[LineChange]:
+    """Lines between nodes of the flow that a plan adds and takes away; `output` is the branch of a guard."""
     if plan.operation == "create":
         return []
     new = plan.new_nodes
     added = [one for one in plan.connections if one.source not in new and one.target not in new]
+    outputs = [(one, node.output_called(one.output) if (node := base.node(one.source)) else None) for one in added]
     return [
-        *(LineChange(source=one.source, output=one.output, target=one.target, change="add") for one in added),
+        *(
+            LineChange(source=one.source, output=output.name if output else "", target=one.target, change="add")
+            for one, output in outputs
+        ),
         *(LineChange(source=one.source, target=one.target, change="remove") for one in plan.disconnections),
     ]
 
 
-def before_approval(plan: Plan, base: GraphIR) -> list[str]:
-    """Ids of steps that run before the approval of a person once the plan is carried out, and now after it."""
-    now, planned = _Ways.of(base, plan), _Ways.as_planned(line_changes(plan), plan, base)
+def before_approval(plan: Plan, base: GraphIR, schemas: Schemas) -> list[str]:
+    """Ids of steps that run before the approval of a person once the plan is carried out: those that now run after
+    it, and new ones that act.
+    """
+    if plan.operation == "create":
+        return []
+    now, planned = _Ways.of(base, plan), _Ways.as_planned(line_changes(plan, base), plan, base)
     found: set[str] = set()
     for guard, branch in now.guards:
         if now.names[guard] == v2.HUMAN_INPUT:
             stays = now.behind(guard, branch) & planned.names.keys()
             found |= stays - planned.behind(guard, branch) if guard in planned.names else stays
-    return sorted(found)
+    return sorted(found | _early(plan, base, planned_flow(plan, base, schemas).graph, schemas))
+
+
+def _early(plan: Plan, base: GraphIR, after: GraphIR, schemas: Schemas) -> set[str]:
+    """New steps that act, with a human input after them and none before."""
+    ways = _Ways.of(after, plan)
+    asks = [(guard, branch) for guard, branch in ways.guards if ways.names[guard] == v2.HUMAN_INPUT]
+    approved = {step for guard, branch in asks for step in ways.behind(guard, branch)}
+    people = {guard for guard, _ in asks}
+    return {
+        node.id
+        for node in after.nodes
+        if node.id in ways.names and node.id not in approved and base.node(node.id) is None
+        if _acts(node, schemas) and people & ways.after(node.id)
+    }
 
 
 def rerouted(plan: Plan, capability: Capability, base: GraphIR, after: GraphIR, schemas: Schemas) -> list[Finding]:
@@ -75,14 +98,18 @@ def rerouted(plan: Plan, capability: Capability, base: GraphIR, after: GraphIR, 
 def _problems(
     plan: Plan, capability: Capability, base: GraphIR, after: GraphIR, schemas: Schemas
 ) -> Iterator[tuple[str, str]]:
-    added_by = {(one.source, one.target) for one in capability.lines if one.change == "add"}
+    added_by = {
+        (one.source, _branch(source, one.output, plan), one.target)
+        for one in capability.lines
+        if one.change == "add" and (source := base.node(one.source))
+    }
     gone_by = {(one.source, one.target) for one in capability.lines if one.change == "remove"}
     stay = {node.id for node in base.nodes} & {node.id for node in after.nodes}
     stored, direct = _lines(base, plan), _lines(after, plan)
     before, now = _between(stored, stay), _between(direct, stay)
     following = _following(one for one in before if one.branch != v2.LOOP)
     for line in sorted(now - before):
-        if (line.source, line.target) in added_by:
+        if (line.source, line.branch, line.target) in added_by:
             continue
         if line.branch != v2.LOOP and line.source in _from(following.get(line.target, ()), following):
             yield line.target, f"'{line.source}' ran after '{line.target}', and now runs before it"
@@ -97,6 +124,8 @@ def _problems(
         if (line.source, line.target) not in gone_by and not (line.input and (line.target, line.input) in fed):
             yield line.target, f"the line from '{line.source}' to '{line.target}' goes"
     yield from _led_around(_Ways.of(base, plan), _Ways.as_planned(capability.lines, plan, base), _Ways.of(after, plan))
+    for step in sorted(_early(plan, base, after, schemas) - {*capability.before_approval}):
+        yield step, f"the new step '{step}' acts before a person is asked"
 
 
 def _led_around(before: "_Ways", planned: "_Ways", now: "_Ways") -> Iterator[tuple[str, str]]:
@@ -134,6 +163,11 @@ class _Ways:
                 lines.add(Line(one.source, _branch(nodes[one.source], one.output, plan), one.target))
         names = {id_: node.name for id_, node in nodes.items() if id_ not in plan.removals}
         return cls(_between(lines, names), names)
+
+    def after(self, step: str) -> set[str]:
+        """Ids of the steps that a way leads to from this one."""
+        following = _following(self._lines)
+        return _from(following.get(step, ()), following)
 
     def behind(self, guard: str, branch: str) -> set[str]:
         """Ids of the steps that run only after this branch."""

@@ -24,6 +24,7 @@ from flowise_dev_agent.patch import (
     validate_flow,
 )
 from flowise_dev_agent.planning.passes.feasibility import overlap, unfed
+from flowise_dev_agent.planning.plan_findings import unclear_addresses
 from flowise_dev_agent.planning.preview import planned_flow
 from flowise_dev_agent.schemas.answers import ManualEdits
 from flowise_dev_agent.schemas.plan import AmendAnswer, Plan, PlannedNode, PlannedValue
@@ -44,8 +45,8 @@ def ops_of(answer: Mapping[str, Any]) -> list[PatchOp]:
     return ops_from_list(ops) if ops else []
 
 
-def with_ops(plan: Plan, ops: Sequence[PatchOp], schemas: Schemas) -> Plan:
-    """Merge manual ops into the plan, so that the flow is checked against them."""
+def with_ops(plan: Plan, ops: Sequence[PatchOp], base: GraphIR, schemas: Schemas) -> Plan:
+    """Merge manual ops for the flow `base` into the plan, so that the flow is checked against them."""
     set_ = [op for op in ops if isinstance(op, SetParam)]
     fields = [(op.node_id, op.param_name) for op in ops if isinstance(op, SetParam | UnsetParam)]
     nodes = [
@@ -76,7 +77,7 @@ def with_ops(plan: Plan, ops: Sequence[PatchOp], schemas: Schemas) -> Plan:
     credentials = [*required_types(came, {}), *nested_types(ops, schemas, {})]
     kept = plan.model_copy(update={"values": left, "kept": [id_ for id_ in plan.kept if id_ not in touched]})
     wider = amended(kept, answer, credentials, schemas)
-    made = capability_of(wider, schemas)
+    made = capability_of(wider, schemas, base)
     return wider.model_copy(update={"capability": with_agreed(made, plan.capability)})
 
 
@@ -95,7 +96,10 @@ def _wrong_edits(plan: Plan, ops: Sequence[PatchOp], base: GraphIR, schemas: Sch
     planned = planned_flow(plan, base, schemas).graph
     if found := _uncompilable(planned, ops, schemas):
         return found
-    edited = with_ops(plan, ops, schemas)
+    edited = with_ops(plan, ops, base, schemas)
+    types = {node.id: node.name for node in planned.nodes}
+    if found := unclear_addresses(edited.values, types, schemas):
+        return found
     before = {(one.where, one.field) for one in unfed(plan, base, planned, schemas)}
     after = planned_flow(edited, base, schemas).graph
     return [one for one in unfed(edited, base, after, schemas) if (one.where, one.field) not in before]

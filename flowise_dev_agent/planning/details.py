@@ -8,7 +8,7 @@ from flowise_dev_agent.patch import GraphIR, Schemas
 from flowise_dev_agent.patch.model.nested import parse_path, value_at
 from flowise_dev_agent.planning.added_text import with_added_text
 from flowise_dev_agent.planning.equal_values import same_value
-from flowise_dev_agent.planning.flow_outline import flow_outline
+from flowise_dev_agent.planning.flow_outline import branch_names, flow_outline
 from flowise_dev_agent.planning.plan_findings import FormerText, former_texts, is_text, replaced_text
 from flowise_dev_agent.planning.preview import planned_flow
 from flowise_dev_agent.redaction import MASK, looks_secret, masked
@@ -38,7 +38,7 @@ def plan_details(
         ],
         removed=_named(plan.removals, base),
         kept=_named(plan.kept, base),
-        allows=capability_words(plan.capability, language, known),
+        allows=capability_words(plan.capability, language, {**known, **_typed(plan, base, titles, schemas)}),
         outline=flow_outline(plan, base, planned_flow(plan, base, schemas).graph, titles) if plan.nodes else [],
         names={id_: name for id_, name in known.items() if id_ in titles or id_ in used},
     )
@@ -56,6 +56,23 @@ def _titles(plan: Plan, base: GraphIR, schemas: Schemas) -> dict[str, str]:
     return {
         id_: f"{title} {same[title].index(id_) + 1}" if len(same[title]) > 1 else title for id_, title in found.items()
     }
+
+
+def _typed(plan: Plan, base: GraphIR, titles: Mapping[str, str], schemas: Schemas) -> dict[str, str]:
+    """Titles of nodes with their types, which a title cannot hide, and words of the branches, by `id.output`."""
+    types = {node.id: node.name for node in base.nodes} | {node.node_id: node.node_name for node in plan.nodes}
+    labels = {id_: schemas[name].label for id_, name in types.items() if id_ in titles and name in schemas}
+    found = {
+        id_: titles[id_] if titles[id_].startswith(label) else f"{titles[id_]} ({label})"
+        for id_, label in labels.items()
+    }
+    branches = {
+        f"{node.id}.{name}": words
+        for node in base.nodes
+        if node.is_agentflow
+        for name, words in branch_names(node).items()
+    }
+    return found | branches
 
 
 def _used(plan: Plan, base: GraphIR) -> str:

@@ -49,14 +49,19 @@ def flow_outline(plan: Plan, base: GraphIR, flow: GraphIR, titles: Mapping[str, 
 
 def _branches(node: FlowNode, flow: GraphIR, titles: Mapping[str, str]) -> list[Branch]:
     """Ways out of a step; the name of a branch is empty if there is one only."""
-    names = {output.name: output.label for output in node.outputs} if len(node.outputs) > 1 else {}
-    names |= _said(node) if names else {}
+    names = branch_names(node)
     found: list[Branch] = []
     for edge in flow.edges:
         if edge.source == node.id and (target := flow.node(edge.target)):
             name = names.get(edge.output_name or "", edge.output_name or "") if names else ""
             found.append(Branch(name=name, to=titles.get(target.id, masked(target.label))))
     return found
+
+
+def branch_names(node: FlowNode) -> dict[str, str]:
+    """Words of the branches of a step, by output; empty for a step with one way out."""
+    names = {output.name: output.label for output in node.outputs} if len(node.outputs) > 1 else {}
+    return names | _said(node) if names else {}
 
 
 def _said(node: FlowNode) -> dict[str, str]:

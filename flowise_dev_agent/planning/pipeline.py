@@ -15,7 +15,7 @@ from flowise_dev_agent.planning.passes.images import images
 from flowise_dev_agent.planning.passes.mappings import mappings
 from flowise_dev_agent.planning.passes.model_ends import current_models, ending_models
 from flowise_dev_agent.planning.passes.personal_data import personal_data
-from flowise_dev_agent.planning.passes.planned_values import planned_values
+from flowise_dev_agent.planning.passes.planned_values import form_addresses, planned_values
 from flowise_dev_agent.planning.passes.ready_tools import NO_AGENT, ready_tools
 from flowise_dev_agent.planning.passes.replaced_sources import replaced_sources
 from flowise_dev_agent.planning.passes.target import target
@@ -26,7 +26,7 @@ from flowise_dev_agent.schemas.plan import Plan
 Pass: TypeAlias = Callable[[PlanContext], PlanContext | Awaitable[PlanContext]]
 
 #: Passes of a plan that code makes from a form.
-OF_FORM: Final[Sequence[Pass]] = (target, document_stores, ready_tools, images, current_models)
+OF_FORM: Final[Sequence[Pass]] = (target, form_addresses, document_stores, ready_tools, images, current_models)
 #: Passes of each plan that a model proposes: their problems go back to it.
 OF_PROPOSAL: Final[Sequence[Pass]] = (
     target,

@@ -12,7 +12,7 @@ from flowise_dev_agent.patch.model.agentflow import AGENTFLOW_CATEGORY, BRANCHES
 from flowise_dev_agent.patch.model.nested import CREDENTIAL_KEY, parse_path, value_at
 from flowise_dev_agent.patch.model.suggest import ALIKE, closest
 from flowise_dev_agent.planning.equal_values import held
-from flowise_dev_agent.planning.plan_findings import lost_texts
+from flowise_dev_agent.planning.plan_findings import lost_texts, unclear_addresses
 from flowise_dev_agent.planning.requests import PatchRequest, PlanRequest
 from flowise_dev_agent.sanitize import shortened
 from flowise_dev_agent.schemas.plan import (
@@ -63,7 +63,7 @@ def checked_plan(plan: Plan, request: PlanRequest, accounts: Sequence[PartAccoun
         else set[str]()
     )
     lines, no_lines = _lines_that_go(plan, request)
-    problems += no_lines
+    problems += [*no_lines, *_open_branches(plan.connections, request.flow.graph)]
     plan = plan.model_copy(
         update={
             "removals": [id_ for id_ in plan.removals if id_ not in done],
@@ -135,6 +135,17 @@ def _lines_that_go(plan: Plan, request: PlanRequest) -> tuple[list[NamedConnecti
         elif not inputs and ends not in gone:
             problems.append(f"`disconnections`: no line leads from '{ends[0]}' to '{ends[1]}'.")
     return lines, problems
+
+
+def _open_branches(lines: Sequence[NamedConnection], graph: GraphIR) -> list[str]:
+    """Problems with new lines out of a step with several branches that name none of them."""
+    return [
+        f"`connections`: say in `output` which branch of '{one.source}' leads to '{one.target}': {', '.join(names)}."
+        for one in lines
+        if (source := graph.node(one.source)) and len(source.outputs) > 1 and source.is_agentflow
+        if not source.output_called(one.output)
+        for names in [[output.label for output in source.outputs]]
+    ]
 
 
 def _only_answers(plan: Plan, request: PlanRequest) -> bool:
@@ -261,8 +272,9 @@ def checked_amendment(answer: AmendAnswer, request: PatchRequest) -> AmendAnswer
         )
     problems += _unknown_ids(answer, [*planned, *nodes], request.nodes, request.flow.existing, taken_back)
     problems += [finding.text for finding in lost_texts(answer.values, request)]
-    if not (answer.nodes or answer.removals or answer.values):
-        problems.append("`amend` must say in `nodes`, `removals` or `values` what the plan lacks.")
+    problems += _open_branches(answer.connections, request.flow.graph)
+    if not (answer.nodes or answer.removals or answer.values or answer.connections or answer.disconnections):
+        problems.append("`amend` must say in `nodes`, `removals`, `values` or `connections` what the plan lacks.")
     if problems:
         raise UnusableOutputError(problems)
     return answer.model_copy(update={"nodes": nodes})
@@ -297,7 +309,7 @@ def _unknown_ids(
             problems.append(f"`values` names '{value.node_id}', which is neither planned nor in the flow.")
         elif schema is not None and (problem := _unknown_param(schema, value.param)):
             problems.append(f"`values` of '{value.node_id}': {problem}")
-    return problems
+    return [*problems, *(one.text for one in unclear_addresses(plan.values, types, store.schemas))]
 
 
 def _unknown_param(schema: NodeSchema, path: str) -> str | None:

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -12,6 +12,7 @@ from flowise_dev_agent.forms.wiring import replacements
 from flowise_dev_agent.patch import Finding, FlowNode, GraphIR, NodeSchema, Schemas
 from flowise_dev_agent.patch.model.findings import warning
 from flowise_dev_agent.patch.model.nested import parse_path, value_at
+from flowise_dev_agent.patch.model.reach import unclear_address
 from flowise_dev_agent.patch.model.references import referenced
 from flowise_dev_agent.patch.model.suggest import closest
 from flowise_dev_agent.planning.preview import planned_flow
@@ -47,6 +48,23 @@ def unknown_options(plan: Plan, request: PlanRequest) -> list[Finding]:
         text = f"'{shortened(value.value, 80)}' is not an option of {value.node_id}.{value.param}."
         found.append(_finding("OPTION_UNKNOWN", text, value, hint))
     return found
+
+
+def unclear_addresses(values: Iterable[PlannedValue], types: Mapping[str, str], schemas: Schemas) -> list[Finding]:
+    """Findings for values with an address that readers take for different ones; `types` are those of nodes, by id."""
+    return [
+        Finding(
+            code="ADDRESS_UNCLEAR",
+            severity="error",
+            detail=f"{one.node_id}.{one.param} holds an address that can be read in more than one way.",
+            where=one.node_id,
+            field=one.param,
+            hint="Write it plainly: scheme, host, port, path.",
+            params={"value": shortened(odd, 80)},
+        )
+        for one in values
+        if (odd := unclear_address(one.param, one.value, schemas.get(types.get(one.node_id, ""))))
+    ]
 
 
 def lost_texts(values: Iterable[PlannedValue], request: PlanRequest | PatchRequest) -> list[Finding]:

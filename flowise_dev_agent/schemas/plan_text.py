@@ -16,7 +16,7 @@ from flowise_dev_agent.patch.model.placeholders import MARK, stands_in
 from flowise_dev_agent.sanitize import shortened
 from flowise_dev_agent.schemas.base import Contract, JsonValue
 from flowise_dev_agent.schemas.document_stores import PlannedStore
-from flowise_dev_agent.schemas.plan import Capability, Part, Plan, TestCase
+from flowise_dev_agent.schemas.plan import Capability, LineChange, Part, Plan, TestCase
 from flowise_dev_agent.texts import LANGUAGES, say_in, translated
 
 #: Prompt fields, which hold the person's text unchanged: only the model carries it out.
@@ -183,13 +183,17 @@ def capability_words(
     def node(id_: str) -> str:
         return named.get(id_, id_)
 
+    def way(line: LineChange) -> str:
+        branch = named.get(f"{line.source}.{line.output}", line.output)
+        return f"{node(line.source)} ({branch})" if branch else node(line.source)
+
     words = [said("plan.allows.host", host=where) for where in reached(capability, said)]
     words += [said("plan.allows.code", node=node(id_)) for id_ in capability.code]
     words += [said("plan.allows.before_approval", node=node(id_)) for id_ in capability.before_approval]
     words += [
         said(
             "plan.allows.line_add" if one.change == "add" else "plan.allows.line_remove",
-            source=node(one.source),
+            source=way(one),
             target=node(one.target),
         )
         for one in capability.lines

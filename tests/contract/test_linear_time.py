@@ -5,10 +5,10 @@ from collections.abc import Callable
 
 import pytest
 
-from flowise_dev_agent.approval.addresses import addresses_in, bare_address
-from flowise_dev_agent.approval.reach import reached, sets_credential
 from flowise_dev_agent.flowise.responses import flowise_message, storable
 from flowise_dev_agent.knowledge.pattern_library import terms_of
+from flowise_dev_agent.patch.model.addresses import addresses_in, bare_address
+from flowise_dev_agent.patch.model.reach import reached, sets_credential
 from flowise_dev_agent.patch.model.references import has_variable, referenced, sole_reference, variables
 from flowise_dev_agent.patch.model.visibility import is_visible
 from flowise_dev_agent.planning import wording

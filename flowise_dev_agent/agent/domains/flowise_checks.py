@@ -14,11 +14,11 @@ from pydantic import Field, JsonValue
 from flowise_dev_agent.agent.domain import ToolScope
 from flowise_dev_agent.agent.tool_definition import AnyObject
 from flowise_dev_agent.agent.tools import ToolResult, shorten
-from flowise_dev_agent.approval.addresses import addresses_in
 from flowise_dev_agent.approval.ops import compiled, completed, decided, findings_of
 from flowise_dev_agent.errors import FlowiseError, InvalidInputError, PatchError
 from flowise_dev_agent.knowledge.flow_check import check_flow
 from flowise_dev_agent.patch import BindCredential, Finding, PatchOp, errors, ops_from_list
+from flowise_dev_agent.patch.model.addresses import addresses_in
 from flowise_dev_agent.patch.validate.models import MODEL_END_CODES
 from flowise_dev_agent.redaction import masked
 from flowise_dev_agent.sanitize import shortened

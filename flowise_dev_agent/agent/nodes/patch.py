@@ -96,6 +96,7 @@ async def compile_patch_ir(
             "check": CheckState(findings=[], flow_sha=None, validated_sha=None),
         }
     graph = await base_graph(state, context)
+    original = await _original(state, context) or graph
     nodes = await context.knowledge.nodes()
     request = PatchRequest(
         requirement=state.request.requirement,
@@ -155,7 +156,7 @@ async def compile_patch_ir(
         if not isinstance(answer, AmendAnswer):
             break
         takes_back = not plan.new_nodes.isdisjoint(answer.removals)
-        plan = _amended(plan, answer, request.nodes)
+        plan = _amended(plan, answer, request.nodes, original)
         if takes_back or _needs_approval(plan, state):
             return {**await _back_to_the_person(plan, answer.reason, state, context), "usage": usage}
         # Findings on ops of the old plan do not apply to the amended one.
@@ -193,11 +194,11 @@ async def compile_patch_ir(
     }
 
 
-def _amended(plan: Plan, answer: AmendAnswer, nodes: NodeStore) -> Plan:
+def _amended(plan: Plan, answer: AmendAnswer, nodes: NodeStore, base: GraphIR) -> Plan:
     """Plan with the amendment and the resulting capability."""
     new = [schema for node in answer.nodes if not node.existing and (schema := nodes.get(node.node_name))]
     wider = amended(plan, answer, required_types(new, {}), nodes.schemas)
-    made = capability_of(wider, nodes.schemas)
+    made = capability_of(wider, nodes.schemas, base)
     return wider.model_copy(update={"capability": with_agreed(made, plan.capability)})
 
 

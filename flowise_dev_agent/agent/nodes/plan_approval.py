@@ -42,7 +42,7 @@ async def hitl_plan_v2(state: AgentState, runtime: Runtime[AgentContext]) -> Upd
     if answer["action"] == "approve":
         plan, credentials = state.plan.current, state.credentials
         if ops := ops_of(answer):
-            plan, credentials = await with_edits(state, runtime.context, ops)
+            plan, credentials = await with_edits(state, runtime.context, ops, base)
         update: Update = {
             "answer": answer,
             "plan": PlanState(

@@ -18,6 +18,7 @@ from flowise_dev_agent.agent.credentials import with_edits
 from flowise_dev_agent.agent.domain import Domains, EvaluateRequest
 from flowise_dev_agent.agent.emit import Emitter
 from flowise_dev_agent.agent.interrupts import option
+from flowise_dev_agent.agent.nodes.patch import flow_so_far
 from flowise_dev_agent.agent.stages import Stage, StageEvent, next_stage
 from flowise_dev_agent.agent.state import (
     AgentState,
@@ -227,7 +228,8 @@ async def hitl_review_v2(state: AgentState, runtime: Runtime[AgentContext]) -> U
         case "rollback":
             return {"answer": answer, "write": WriteState(stage=next_stage(stage, StageEvent.ROLLED_BACK))}
         case "iterate" if ops := ops_of(answer):
-            plan, credentials = await with_edits(state, runtime.context, ops)
+            base = await flow_so_far(state, runtime.context)
+            plan, credentials = await with_edits(state, runtime.context, ops, base)
             return {
                 "answer": answer,
                 "plan": PlanState(contract=plan, approved=True, agreed=plan.capability, feedback=None),

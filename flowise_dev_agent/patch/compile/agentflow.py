@@ -13,7 +13,7 @@ from flowise_dev_agent.patch.model.node import FlowNode
 from flowise_dev_agent.patch.model.ops import Connect
 from flowise_dev_agent.patch.model.outputs import Output
 from flowise_dev_agent.patch.model.schema import Schemas
-from flowise_dev_agent.patch.model.suggest import closest, resolve_case
+from flowise_dev_agent.patch.model.suggest import closest
 from flowise_dev_agent.patch.model.values import normalize
 from flowise_dev_agent.patch.model.visibility import row_fields
 
@@ -49,10 +49,8 @@ def _branch(batch: Batch, op: Connect, source: FlowNode) -> Output | None:
     if len(outputs) == 1:
         return outputs[0]  # whatever it is called
     wanted = op.source_anchor
-    if wanted is not None:
-        by_name = {output.name: output for output in outputs} | {output.label: output for output in outputs}
-        if name := resolve_case(wanted, by_name):
-            return by_name[name]
+    if wanted is not None and (output := source.output_called(wanted)):
+        return output
     allowed = [output.label for output in outputs]
     if wanted is None and outputs:
         message = f"{source.id} has {len(outputs)} branches; say which one leads to {op.target_node_id}."

@@ -9,6 +9,7 @@ from flowise_dev_agent.patch.model.flow_data import InputEntry, Inputs, NodeData
 from flowise_dev_agent.patch.model.json_text import as_dict, as_dicts
 from flowise_dev_agent.patch.model.outputs import Output, output_anchors, read_outputs
 from flowise_dev_agent.patch.model.schema import NodeSchema
+from flowise_dev_agent.patch.model.suggest import resolve_case
 from flowise_dev_agent.patch.model.visibility import refresh_visibility
 
 
@@ -105,6 +106,11 @@ class FlowNode:
     @cached_property
     def outputs(self) -> tuple[Output, ...]:
         return read_outputs(self.id, self.name, self.output_anchors, agentflow=self.is_agentflow)
+
+    def output_called(self, name: str) -> Output | None:
+        """The output of this name or label."""
+        by_name = {output.name: output for output in self.outputs} | {output.label: output for output in self.outputs}
+        return by_name.get(resolve_case(name, by_name) or "")
 
     def output_at(self, handle: str) -> Output | None:
         """The output that an edge with this handle leaves from."""

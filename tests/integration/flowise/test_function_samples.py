@@ -37,7 +37,7 @@ async def test_a_function_gives_what_its_sample_says(
     ops = [AddNode(node_name="customFunctionAgentflow", node_id=ID, params=params)]
     node = PlannedNode(node_id=ID, node_name="customFunctionAgentflow", purpose="x")
     plan = Plan(goal="x", operation="create", flow_name="x", flow_kind="AGENTFLOW", nodes=[node])
-    plan = plan.model_copy(update={"capability": capability_of(plan, schemas)})
+    plan = plan.model_copy(update={"capability": capability_of(plan, schemas, GraphIR.empty())})
     unused: Any = None
     scope = ToolScope(flowise=flowise_client, knowledge=unused, plan=plan)
     flow = compile_ops(GraphIR.empty(), ops, schemas).flow_data

@@ -44,7 +44,7 @@ def toolbox(bench: Bench, phase: ToolPhase) -> SessionToolbox:
     schemas = bench.knowledge.store.schemas
     code = PlannedNode(node_id="customFunction_0", node_name="customFunction", purpose="converts")
     approved = plan(nodes=[*plan().nodes, code])
-    approved = approved.model_copy(update={"capability": capability_of(approved, schemas)})
+    approved = approved.model_copy(update={"capability": capability_of(approved, schemas, GraphIR.empty())})
     stored = compile_ops(GraphIR.empty(), ops(), schemas, credentials={"openAIApi": OPENAI}).graph
     bench.knowledge.template_flows["SQL Agent"] = stored.to_flow_data()
     bench.flowise.add(ChatflowCreate(name="Shop bot", flow_data=stored.to_flow_data()))

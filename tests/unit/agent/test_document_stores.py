@@ -11,7 +11,7 @@ from flowise_dev_agent.approval.binding import capability_of
 from flowise_dev_agent.errors import AgentError, FlowiseServerError
 from flowise_dev_agent.flowise.document_stores import Component, DocumentStore, LoaderSpec, StoreLoader
 from flowise_dev_agent.knowledge.document_stores import view_of
-from flowise_dev_agent.patch import AddNode, BindCredential, Connect, PatchOp
+from flowise_dev_agent.patch import AddNode, BindCredential, Connect, GraphIR, PatchOp
 from flowise_dev_agent.planning.passes.document_stores import (
     NO_VECTOR_STORE,
     agreed_stores,
@@ -68,7 +68,7 @@ def test_files_become_a_store_like_the_one_that_was_embedded_last() -> None:
     assert (store.name, store.files) == ("Support bot", ["handbook.pdf", "notes.md"])
     assert (store.like, store.embeddings, store.vector_store) == ("id-hr", HR.embeddings, "postgres")
     assert value_of(made) == ["[NEW STORE: Support bot]"]
-    assert capability_of(made, SCHEMAS).effects == ["document_store"]
+    assert capability_of(made, SCHEMAS, GraphIR.empty()).effects == ["document_store"]
     shown = plan_markdown(made)
     assert "handbook.pdf, notes.md" in shown
     assert "embedded with openAIEmbeddings (small) in postgres, as the store HR policies" in shown
@@ -135,7 +135,7 @@ def test_what_is_added_to_a_store_is_shown_with_the_flows_that_use_it_and_whethe
     made = stored(proposed("documentStoreVS", values=given), files=[HANDBOOK], stores=[store])
     grown = made.document_stores[0].model_copy(update={"chunks": 1, "used_by": ["Bot A", "Bot B"]})
     made = made.model_copy(update={"document_stores": [grown]})
-    assert capability_of(made, SCHEMAS).effects == ["document_store"]
+    assert capability_of(made, SCHEMAS, GraphIR.empty()).effects == ["document_store"]
     assert (
         "- **HR policies**: pieces of handbook.pdf: 1, at most 1000 characters each; added to the store that exists; "
         "embedded with openAIEmbeddings (small) in postgres; flows that use it: Bot A, Bot B; "
@@ -145,7 +145,7 @@ def test_what_is_added_to_a_store_is_shown_with_the_flows_that_use_it_and_whethe
 
 def test_an_approval_does_not_cover_other_files_or_another_vector_store() -> None:
     approved = stored(proposed("documentStoreVS"), files=[HANDBOOK], stores=[HR])
-    approved = approved.model_copy(update={"capability": capability_of(approved, SCHEMAS)})
+    approved = approved.model_copy(update={"capability": capability_of(approved, SCHEMAS, GraphIR.empty())})
     state = AgentState(plan=PlanState(contract=approved, approved=True, agreed=approved.capability))
     counted = [one.model_copy(update={"chunks": 7}) for one in approved.document_stores]
     assert _is_approved(state, approved, approved.model_copy(update={"document_stores": counted}))

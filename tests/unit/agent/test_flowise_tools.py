@@ -205,7 +205,7 @@ async def test_flows_are_told_apart_by_their_prompts_which_are_shown_without_sec
 async def test_ops_are_checked_against_plan_and_server_and_nothing_is_written(bench: Bench) -> None:
     approved = plan()
     schemas = bench.knowledge.store.schemas
-    approved = approved.model_copy(update={"capability": capability_of(approved, schemas)})
+    approved = approved.model_copy(update={"capability": capability_of(approved, schemas, GraphIR.empty())})
     registry = tools(bench, plan=approved, chosen={"openAIApi": OPENAI})
     right = [op.model_dump(mode="json") for op in ops()]
     beyond = [*right, {"op_type": "AddNode", "node_name": "requestsGet", "node_id": "requestsGet_0"}]
@@ -226,7 +226,7 @@ def checking(bench: Bench, **more: Any) -> ToolRegistry:
     """The tools of an approved plan that sets a temperature."""
     value = PlannedValue(node_id="chatOpenAI_0", param="temperature", value=0.3)
     approved = plan(values=[value])
-    capability = capability_of(approved, bench.knowledge.store.schemas)
+    capability = capability_of(approved, bench.knowledge.store.schemas, GraphIR.empty())
     approved = approved.model_copy(update={"capability": capability})
     return tools(bench, plan=approved, **{"chosen": {"openAIApi": OPENAI}, **more})
 
@@ -275,7 +275,7 @@ async def test_a_credential_that_a_model_names_is_not_taken_and_skipped_ones_are
 
 def approved_code(bench: Bench) -> Any:
     code = plan(nodes=[PlannedNode(node_id="customFunction_0", node_name="customFunction", purpose="converts")])
-    capability = capability_of(code, bench.knowledge.store.schemas)
+    capability = capability_of(code, bench.knowledge.store.schemas, GraphIR.empty())
     return code.model_copy(update={"capability": capability})
 
 

@@ -46,7 +46,7 @@ async def found(
     ]
     wanted = plan(nodes=nodes, flow_kind="AGENTFLOW")
     if approved:
-        wanted = wanted.model_copy(update={"capability": capability_of(wanted, schemas)})
+        wanted = wanted.model_copy(update={"capability": capability_of(wanted, schemas, GraphIR.empty())})
     context = bench.context()
     scope = ToolScope(flowise=context.flowise, knowledge=context.knowledge, plan=wanted)
     return await failing_functions(scope, compile_ops(GraphIR.empty(), ops, schemas).flow_data, ops, samples)

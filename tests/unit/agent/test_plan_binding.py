@@ -28,6 +28,7 @@ from flowise_dev_agent.patch import (
     PatchOp,
     RemoveNode,
     ReplaceNode,
+    SetLabel,
     SetParam,
     compile_ops,
 )
@@ -70,7 +71,7 @@ def contract(*nodes: PlannedNode, **fields: Any) -> Plan:
 
 def refused(ops: list[PatchOp], wanted: Plan, catalogue: NodeStore) -> list[str]:
     base = compile_ops(GraphIR.empty(), CHAT, catalogue.schemas).graph
-    capability = capability_of(wanted, catalogue.schemas)
+    capability = capability_of(wanted, catalogue.schemas, base)
     found = outside_plan(ops, wanted, capability, catalogue.schemas, base)
     assert all(finding.code == "OUTSIDE_PLAN" and finding.severity == "error" for finding in found)
     return [finding.detail for finding in found]
@@ -166,9 +167,9 @@ def test_p85_a_change_that_names_no_field_of_a_node_allows_none_but_settings(cat
 
 def test_p85_every_field_of_a_node_that_this_session_added_may_be_repaired(catalogue: NodeStore) -> None:
     added = contract(planned("toolAgent_0", existing=False))
-    agreed = capability_of(added, catalogue.schemas)
+    agreed = capability_of(added, catalogue.schemas, GraphIR.empty())
     repair = contract(planned("toolAgent_0"))
-    made = with_agreed(capability_of(repair, catalogue.schemas), agreed)
+    made = with_agreed(capability_of(repair, catalogue.schemas, GraphIR.empty()), agreed)
     base = compile_ops(GraphIR.empty(), CHAT, catalogue.schemas).graph
     op = SetParam(node_id="toolAgent_0", param_name="systemMessage", value="Be kind.")
     assert outside_plan([op], repair, made, catalogue.schemas, base) == []
@@ -376,7 +377,7 @@ def steps(catalogue: NodeStore) -> GraphIR:
 
 
 def outside(ops: list[PatchOp], wanted: Plan, base: GraphIR, catalogue: NodeStore) -> list[int | None]:
-    capability = capability_of(wanted, catalogue.schemas)
+    capability = capability_of(wanted, catalogue.schemas, GraphIR.empty())
     return [one.op_index for one in outside_plan(ops, wanted, capability, catalogue.schemas, base)]
 
 
@@ -499,3 +500,15 @@ def test_a_plan_that_also_changes_a_line_or_a_value_does_not_leave_the_nodes(bes
     cold = [value("chatOpenAI_0", "temperature", 0.1)]
     for change in ({"disconnections": [NamedConnection(source="a", target="b")]}, {"values": cold}):
         assert not bare.model_copy(update=change).leaves_nodes
+
+
+def test_p85_a_title_is_changed_only_by_the_plan(catalogue: NodeStore) -> None:
+    rename = SetLabel(node_id="toolAgent_0", label="Approved by security")
+    agent = planned("toolAgent_0")
+    assert any("title" in why for why in refused([rename], contract(agent), catalogue))
+    assert refused([rename], contract(agent.model_copy(update={"label": rename.label})), catalogue) == []
+    new = planned("customFunction_0", existing=False)
+    add = AddNode(node_name="customFunction", node_id="customFunction_0", label="Sums")
+    assert refused([add, SetLabel(node_id="customFunction_0", label="Adds")], contract(new), catalogue) == []
+    titled = contract(new.model_copy(update={"label": "Adds"}))
+    assert any("title" in why for why in refused([add], titled, catalogue))

@@ -31,7 +31,7 @@ def test_p84_a_change_of_a_text_shows_the_old_and_the_new_one(catalogue: NodeSto
             value("requestsGet_0", "requestsGetUrl", "https://api.example.org/orders"),
         ],
     )
-    wanted = wanted.model_copy(update={"capability": capability_of(wanted, catalogue.schemas)})
+    wanted = wanted.model_copy(update={"capability": capability_of(wanted, catalogue.schemas, GraphIR.empty())})
     details = plan_details(wanted, base, schemas=catalogue.schemas)
     text, heat, url = details.values
     assert (text.old, text.new) == ("Help with orders.", "Help with orders.\nAnswer in French.")
@@ -172,7 +172,7 @@ def _desk(language: str, schemas: Schemas) -> tuple[Plan, str]:
         tests=[TestCase(id="t1", turns=["My name is Ada.", "What is my name?"])],
         criteria=[],
     )
-    made = made.model_copy(update={"capability": capability_of(made, schemas)})
+    made = made.model_copy(update={"capability": capability_of(made, schemas, GraphIR.empty())})
     return made, plan_markdown(made, plan_details(made, GraphIR.empty(), language, schemas=schemas), language)
 
 

@@ -5,9 +5,7 @@ from typing import Any
 
 import pytest
 
-from flowise_dev_agent.approval.addresses import Address, addresses_in
 from flowise_dev_agent.approval.binding import capability_of, outside_plan
-from flowise_dev_agent.approval.reach import is_setting, reached
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import (
     AddNode,
@@ -20,6 +18,8 @@ from flowise_dev_agent.patch import (
     UnsetParam,
     compile_ops,
 )
+from flowise_dev_agent.patch.model.addresses import Address, addresses_in
+from flowise_dev_agent.patch.model.reach import is_setting, reached
 from flowise_dev_agent.schemas.plan import Plan
 from tests.unit.agent.test_plan_binding import CHAT, contract, planned, value
 
@@ -40,7 +40,7 @@ EVIL = "evil.example"
 
 def refused(ops: list[PatchOp], wanted: Plan, catalogue: NodeStore) -> list[str]:
     base = compile_ops(GraphIR.empty(), CHAT, catalogue.schemas).graph if wanted is COLDER else GraphIR.empty()
-    capability = capability_of(wanted, catalogue.schemas)
+    capability = capability_of(wanted, catalogue.schemas, GraphIR.empty())
     return [finding.message for finding in outside_plan(ops, wanted, capability, catalogue.schemas, base)]
 
 
@@ -156,7 +156,7 @@ def test_what_only_looks_like_a_host_is_not_shown_as_one(catalogue: NodeStore) -
     ]
     nodes = [planned("customFunctionAgentflow_0", existing=False), planned("directReplyAgentflow_0", existing=False)]
     plan = contract(*nodes, values=values)
-    assert capability_of(plan, catalogue.schemas).hosts == []
+    assert capability_of(plan, catalogue.schemas, GraphIR.empty()).hosts == []
 
 
 def test_p85_a_host_in_other_letters_is_shown_as_the_one_that_is_called() -> None:
@@ -192,4 +192,4 @@ def test_words_paths_and_placeholders_are_no_hosts(catalogue: NodeStore) -> None
 
 def test_only_a_type_that_needs_code_runs_code(catalogue: NodeStore) -> None:
     new = [planned(f"{name}_0", existing=False) for name in ("requestsPost", "customFunction")]
-    assert capability_of(contract(*new), catalogue.schemas).code == ["customFunction_0"]
+    assert capability_of(contract(*new), catalogue.schemas, GraphIR.empty()).code == ["customFunction_0"]

@@ -62,7 +62,9 @@ def test_a_revised_plan_keeps_the_uploads_that_it_does_not_name() -> None:
 
 
 def test_an_approval_covers_the_uploads_that_it_shows() -> None:
-    agreed, more, none = (capability_of(proposed(READS, kinds), STORE.schemas) for kinds in (["pdf"], ["csv"], None))
+    agreed, more, none = (
+        capability_of(proposed(READS, kinds), STORE.schemas, GraphIR.empty()) for kinds in (["pdf"], ["csv"], None)
+    )
     assert beyond_approval(agreed, agreed) is None
     assert beyond_approval(none, agreed) is None
     wider = beyond_approval(more, agreed)

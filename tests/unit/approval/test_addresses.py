@@ -8,13 +8,20 @@ from typing import Final
 
 import pytest
 
-from flowise_dev_agent.approval.addresses import Address, addresses_in, bare_address
 from flowise_dev_agent.approval.binding import capability_of, outside_plan
-from flowise_dev_agent.approval.reach import reached
+from flowise_dev_agent.approval.manual_edits import edit_findings
 from flowise_dev_agent.devkit.flowise.install import node_binary
 from flowise_dev_agent.knowledge.nodes import NodeStore
+from flowise_dev_agent.models.parsing import UnusableOutputError
 from flowise_dev_agent.patch import GraphIR, SetParam, compile_ops
+from flowise_dev_agent.patch.model.addresses import Address, addresses_in, bare_address
+from flowise_dev_agent.patch.model.reach import reached
+from flowise_dev_agent.patch.views.graph_view import GraphView
+from flowise_dev_agent.planning.context import PlanContext
+from flowise_dev_agent.planning.passes.planned_values import form_addresses
+from flowise_dev_agent.planning.plan_checks import checked_plan
 from flowise_dev_agent.schemas.plan import Part
+from tests.support.requests import UPDATE, plan_request
 from tests.unit.agent.test_plan_binding import CHAT, contract, planned, value
 
 ALLOWED: Final = ("http://127.0.0.1", "https://allowed.example", "https://allowed.example:8443", "redis://cache:6379")
@@ -172,16 +179,30 @@ def test_p85_the_port_and_one_reading_are_part_of_the_approval(
     plan = contract(planned("chatOpenAI_0"), values=gateway)
     base = compile_ops(GraphIR.empty(), CHAT, catalogue.schemas).graph
     op = SetParam(node_id="chatOpenAI_0", param_name="basepath", value=address)
-    found = outside_plan([op], plan, capability_of(plan, catalogue.schemas), catalogue.schemas, base)
+    found = outside_plan([op], plan, capability_of(plan, catalogue.schemas, GraphIR.empty()), catalogue.schemas, base)
     assert (reason in found[0].detail) if reason else not found
 
 
 def test_p85_words_about_an_address_allow_nothing(catalogue: NodeStore) -> None:
     said = "It must never call http://evil.example/v1, only http://good.example/v1"
     plan = contract(planned("chatOpenAI_0"), goal=said, steps=[said], parts=[Part(id="p1", quote=said)])
-    assert capability_of(plan, catalogue.schemas).hosts == []
+    assert capability_of(plan, catalogue.schemas, GraphIR.empty()).hosts == []
 
 
 def test_p85_an_address_that_can_be_read_in_two_ways_is_in_no_approval(catalogue: NodeStore) -> None:
     odd = [value("chatOpenAI_0", "basepath", "https://allowed.example\n@evil.example/v1")]
-    assert capability_of(contract(planned("chatOpenAI_0"), values=odd), catalogue.schemas).hosts == []
+    assert capability_of(contract(planned("chatOpenAI_0"), values=odd), catalogue.schemas, GraphIR.empty()).hosts == []
+
+
+def test_p85_an_address_that_can_be_read_in_two_ways_is_refused_at_the_plan(catalogue: NodeStore) -> None:
+    odd = value("chatOpenAI_0", "basepath", "http://127.0.0.1\n7:43090/v1")
+    plan = contract(planned("chatOpenAI_0"), values=[odd])
+    base = compile_ops(GraphIR.empty(), CHAT, catalogue.schemas).graph
+    request = plan_request(catalogue, "x", intent=UPDATE, flow=GraphView(base))
+    with pytest.raises(UnusableOutputError, match="more than one way"):
+        checked_plan(plan, request)
+    clear = plan.model_copy(update={"values": []})
+    edit = {"edits": {"values": [{"node_id": "chatOpenAI_0", "param": "basepath", "value": odd.value}]}}
+    assert [one.code for one in edit_findings(clear, edit, base, catalogue.schemas)] == ["ADDRESS_UNCLEAR"]
+    shown = form_addresses(PlanContext(plan=plan, request=request, by_form=True)).plan
+    assert [one.code for one in shown.findings] == ["ADDRESS_UNCLEAR"]

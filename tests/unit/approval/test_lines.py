@@ -8,6 +8,7 @@ from flowise_dev_agent.approval.binding import beyond_approval, capability_of
 from flowise_dev_agent.approval.lines import rerouted
 from flowise_dev_agent.approval.ops import compiled, completed
 from flowise_dev_agent.knowledge.nodes import NodeStore
+from flowise_dev_agent.models.parsing import UnusableOutputError
 from flowise_dev_agent.patch import (
     AddNode,
     Connect,
@@ -18,8 +19,12 @@ from flowise_dev_agent.patch import (
     SetParam,
     compile_ops,
 )
+from flowise_dev_agent.patch.views.graph_view import GraphView
+from flowise_dev_agent.planning.details import plan_details
+from flowise_dev_agent.planning.plan_checks import checked_plan
 from flowise_dev_agent.schemas.plan import LineChange, Plan
 from flowise_dev_agent.schemas.plan_text import capability_words
+from tests.support.requests import UPDATE, plan_request
 from tests.unit.agent.test_plan_binding import CHAT, contract, planned, value
 
 
@@ -203,3 +208,49 @@ async def test_p85_lines_of_a_model_are_checked_and_those_of_a_person_are_not(ca
     for by_model in (True, False):
         made = await compiled(ops, plan, base, catalogue.schemas, credentials={}, unbound=[], by_model=by_model)
         assert ("OUTSIDE_PLAN" in {one.code for one in made.lacking}) is by_model
+
+
+HTTP = "httpAgentflow_1"
+CALLING = contract(planned(DRAFT), planned(HTTP, existing=False))
+
+
+def test_p85_a_new_step_that_acts_before_a_person_is_asked_is_in_the_plan(catalogue: NodeStore) -> None:
+    early = [node(HTTP), line(DRAFT, HTTP), line(HTTP, CHECK), cut(DRAFT, CHECK)]
+    assert any("acts before a person is asked" in one for one in outside(early, CALLING, catalogue))
+    beside = [node(HTTP), line(SORT, HTTP, "1"), cut(SORT, LATE), line(HTTP, LATE)]
+    assert outside(beside, CALLING, catalogue) == []
+    behind = [node(HTTP), line(CALL, HTTP)]
+    assert outside(behind, CALLING, catalogue) == []
+    reply = contract(planned(DRAFT), planned(NEXT, existing=False))
+    harmless = [node(NEXT), line(DRAFT, NEXT), line(NEXT, CHECK), cut(DRAFT, CHECK)]
+    assert outside(harmless, reply, catalogue) == []
+    base = compile_ops(GraphIR.empty(), FLOW, catalogue.schemas).graph
+    lines = [{"source": DRAFT, "target": HTTP}, {"source": HTTP, "target": CHECK}]
+    said = contract(*CALLING.nodes, connections=lines, disconnections=[{"source": DRAFT, "target": CHECK}])
+    assert capability_of(said, catalogue.schemas, base).before_approval == [HTTP]
+    assert outside(early, said, catalogue) == []
+
+
+def test_p85_a_planned_line_is_of_one_branch_and_shown_with_it(catalogue: NodeStore) -> None:
+    base = compile_ops(GraphIR.empty(), FLOW, catalogue.schemas).graph
+    by_rejection = contract(planned(ASK), connections=[{"source": ASK, "output": "reject", "target": CALL}])
+    capability = capability_of(by_rejection, catalogue.schemas, base)
+    assert capability.lines == [LineChange(source=ASK, output="1", target=CALL, change="add")]
+    assert outside([line(ASK, CALL, "1")], by_rejection, catalogue) == []
+    assert any("reaches out" in one for one in outside([line(ASK, CALL, "0")], by_rejection, catalogue))
+    wanted = by_rejection.model_copy(update={"capability": capability})
+    assert any("(reject) to HTTP" in one for one in plan_details(wanted, base, schemas=catalogue.schemas).allows)
+    with pytest.raises(UnusableOutputError, match="which branch of 'humanInputAgentflow_0'"):
+        checked_plan(
+            contract(planned(ASK), connections=[{"source": ASK, "target": CALL}]),
+            plan_request(catalogue, "x", intent=UPDATE, flow=GraphView(base)),
+        )
+
+
+def test_p85_a_title_hides_no_type(catalogue: NodeStore) -> None:
+    base = compile_ops(GraphIR.empty(), FLOW, catalogue.schemas).graph
+    named = planned("customFunctionAgentflow_1", existing=False).model_copy(update={"label": "Approved by security"})
+    wanted = contract(named)
+    wanted = wanted.model_copy(update={"capability": capability_of(wanted, catalogue.schemas, base)})
+    allows = plan_details(wanted, base, schemas=catalogue.schemas).allows
+    assert "Approved by security (Custom Function) runs code." in allows

@@ -182,7 +182,7 @@ async def test_a_body_is_made_by_code_in_which_texts_stay_texts(catalogue: NodeS
     )
     assert values["httpAgentflow_0.body"] == "{{ customFunctionAgentflow_0 }}"
     assert values["httpAgentflow_0.bodyType"] == "json"
-    capability = capability_of(plan, catalogue.schemas)
+    capability = capability_of(plan, catalogue.schemas, GraphIR.empty())
     assert capability.hosts == ["https://a.example"]
     assert capability.code == ["customFunctionAgentflow_0"]
 

@@ -12,11 +12,11 @@ from typing import Any, Final
 
 from pydantic import JsonValue
 
-from flowise_dev_agent.approval.addresses import Address, addresses_in, bare_address
-from flowise_dev_agent.patch import NodeSchema
+from flowise_dev_agent.patch.model.addresses import Address, addresses_in, bare_address
 from flowise_dev_agent.patch.model.flow_data import InputEntry
 from flowise_dev_agent.patch.model.nested import CREDENTIAL_KEY
 from flowise_dev_agent.patch.model.placeholders import stands_in
+from flowise_dev_agent.patch.model.schema import NodeSchema
 
 #: Fields whose whole value is an address, also without a scheme.
 _ADDRESS_FIELD: Final = re.compile(
@@ -54,6 +54,11 @@ def reached(path: str, value: JsonValue, schema: NodeSchema | None) -> list[Addr
         for address in (addresses_in(text) or (_bare(text) if _is_address(name, definition) else []))
     ]
     return sorted(set(found))
+
+
+def unclear_address(path: str, value: JsonValue, schema: NodeSchema | None) -> str | None:
+    """First address of a value that readers take for different ones; None if all are clear."""
+    return next((one.origin for one in reached(path, value, schema) if not one.clear), None)
 
 
 def tools_in(values: Mapping[str, JsonValue]) -> Iterator[str]:
