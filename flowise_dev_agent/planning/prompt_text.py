@@ -268,7 +268,7 @@ def trial_text(
         tag("sources", "\n".join(sources) or None),
         tag("remarks", "\n".join(filter(None, remarks)) or None),
     )
-    person = f' person="{trial.human}"' if trial.human else ""
+    person = f' person="{", ".join(trial.human)}"' if trial.human else ""
     return f'<trial number="{number}" test="{trial.test or ""}"{person}>\n{body}\n</trial>'
 
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from typing import Annotated, Any, Final, Literal, Self
 
-from pydantic import BeforeValidator, Field, StringConstraints, computed_field, model_validator
+from pydantic import BeforeValidator, Field, StringConstraints, computed_field, field_validator, model_validator
 from typing_extensions import TypeAliasType
 
 from flowise_dev_agent.patch import Finding, PatchOp
@@ -119,6 +119,25 @@ class Expectation(Contract):
     excludes: list[str] = Field(default_factory=list)
     language: str | None = None
 
+    @field_validator("tools", "sources", "branch", "fields", "contains", "excludes")
+    @classmethod
+    def _without_blanks(cls, words: list[str]) -> list[str]:
+        """Leave out empty texts, which every answer contains."""
+        return [one for one in words if one.strip()]
+
+
+Decision = Literal["proceed", "reject"]
+#: Most human decisions in one turn: a loop through a person need not end.
+MOST_DECISIONS: Final = 6
+
+
+def _several(value: Any) -> Any:
+    """One decision stands for a list of one, as older plans and trials have it."""
+    return [] if value is None else [value] if isinstance(value, str) else value
+
+
+Decisions = Annotated[list[Decision], Field(max_length=4 * MOST_DECISIONS), BeforeValidator(_several)]
+
 
 class TestCase(Contract):
     """One conversation with the flow, of one to four turns."""
@@ -129,7 +148,7 @@ class TestCase(Contract):
     turns: list[str] = Field(min_length=1, max_length=4, description='[""] for a form, a webhook or a schedule')
     input: Literal["chat", "form", "webhook", "schedule"] = "chat"
     payload: NamedValues | None = None
-    human: Literal["proceed", "reject"] | None = Field(default=None, description="The answer to a human-input node.")
+    human: Decisions = Field(default_factory=list[Decision], description="one per question to a person")
     human_feedback: str = ""
     expect: Expectation = Expectation()
 

@@ -453,7 +453,8 @@ class _Words:
     def test(self, case: TestCase) -> str:
         """All turns of a test conversation."""
         words = " → ".join(f"\u201c{turn}\u201d" for turn in case.turns)
-        return f"{words} ({self._said(f'plan.person_{case.human}')})" if case.human else words
+        decisions = ", ".join(self._said(f"plan.person_{one}") for one in case.human)
+        return f"{words} ({decisions})" if decisions else words
 
 
 def _row(fields: Mapping[str, str]) -> str:

@@ -7,6 +7,7 @@ from pydantic import ConfigDict, Field
 
 from flowise_dev_agent.sanitize import shortened
 from flowise_dev_agent.schemas.base import Contract, JsonMapping, JsonObject, JsonValue, Versioned, Worded
+from flowise_dev_agent.schemas.plan import Decision, Decisions
 from flowise_dev_agent.texts import Text, text
 
 #: Causes of a failure that a model may give. STRUCTURE, LOGIC and INCOMPLETE are flow bugs and iterate; the
@@ -37,8 +38,8 @@ class Trial(Versioned, Worded):
     duration_ms: int = 0
     used_tools: list[str] = Field(default_factory=list)
     test: str | None = Field(default=None, description="Id of the test case.")
-    human: Literal["proceed", "reject"] | None = Field(
-        default=None, description="Decision at the step where the flow waits for a person."
+    human: Decisions = Field(
+        default_factory=list[Decision], description="Decisions where the flow waited for a person, in order."
     )
     trace_sha256: str | None = Field(default=None, description="For `GET /sessions/{id}/traces/{sha256}`.")
 

@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, Self, cast
 
 from flowise_dev_agent.patch import GraphIR
@@ -62,6 +62,8 @@ class TestedFlow:
     nodes: frozenset[str] = frozenset()
     #: Answers that the flow gives when it gave up.
     fallbacks: frozenset[str] = frozenset()
+    #: What a reply cannot show (steps of a chatflow, hidden documents) counts as not met.
+    strict: bool = False
 
     @classmethod
     def of(cls, graph: GraphIR) -> Self:
@@ -151,7 +153,7 @@ def comparable(trial: Trial, expect: Expectation, flow_data: str) -> Trial:
 def as_expected(trial: Trial, trace: Trace, case: TestCase, flow_data: str) -> Trial:
     """Like `checked`, for a test that a person wrote: every unmet expectation is a failure."""
     trial = checked(trial, trace, case, flow_data, stand_in=True)
-    flow = TestedFlow.of(GraphIR.from_flow_data(flow_data))
+    flow = replace(TestedFlow.of(GraphIR.from_flow_data(flow_data)), strict=True)
     unmet = [one.text for one in unmet_by(trial, trace, case.expect, flow)] if trial.passed else []
     return (
         trial.model_copy(update={"passed": False, "category": "LOGIC", "error": sentences(*unmet)}) if unmet else trial
@@ -221,7 +223,7 @@ def unmet_by(trial: Trial, trace: Trace, expect: Expectation, flow: TestedFlow) 
     sources = " ".join(source.model_dump_json() for source in trace.sources).casefold()
     said = trial.answer.casefold()
     found: list[Unmet] = []
-    if trace.steps:
+    if trace.steps or flow.strict:
         found += [
             Unmet(text("verdict.step_not_run", step=node), hard=True) for node in expect.branch if node not in ran
         ]
@@ -231,7 +233,7 @@ def unmet_by(trial: Trial, trace: Trace, expect: Expectation, flow: TestedFlow) 
         if not any(name in one or one in name for name in _called(tool, flow.names) for one in used if one)
     ]
     if expect.sources and not trace.sources:
-        found += [Unmet(text("verdict.no_document"), hard=True)] if flow.shows_sources else []
+        found += [Unmet(text("verdict.no_document"), hard=True)] if flow.shows_sources or flow.strict else []
     elif expect.sources:
         # A source knows its file and not its node.
         named = [source for source in expect.sources if source not in flow.nodes]
@@ -281,7 +283,7 @@ def _called(tool: str, names: RuntimeNames) -> set[str]:
 
 
 def _fields(answer: str) -> set[str]:
-    """Field names of a JSON answer, including nested ones as `outer.inner`."""
+    """Names of the fields of a JSON answer that have a value, including nested ones as `outer.inner`."""
     try:
         value = json.loads(answer)
     except ValueError:
@@ -291,6 +293,8 @@ def _fields(answer: str) -> set[str]:
     def collect(item: object, prefix: str, depth: int) -> None:
         if isinstance(item, dict) and depth < 5:
             for key, inner in item.items():
+                if inner is None or (isinstance(inner, str) and not inner.strip()):
+                    continue
                 names.update((str(key), f"{prefix}{key}"))
                 collect(inner, f"{prefix}{key}.", depth + 1)
 

@@ -26,14 +26,13 @@ async def hold_tests(
     graph = GraphIR.from_flow_data(flow_data)
     gate = asyncio.Semaphore(_AT_A_TIME)
 
-    async def hold(case: TestCase, number: int, rejects: str | None) -> TrialRun:
+    async def hold(case: TestCase, number: int) -> TrialRun:
         conversation = TrialConversation(
             chatflow_id,
             flow_data,
             case,
             number,
             f"{session}-{case.id}-{number}",
-            rejects,
             not_testable=why_not_testable(case, graph),
         )
         async with gate:

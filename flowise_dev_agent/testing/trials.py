@@ -11,23 +11,20 @@ import time
 from collections.abc import Callable, Coroutine, Iterable, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from flowise_dev_agent.errors import FlowiseError
 from flowise_dev_agent.flowise.client import FlowiseClient
 from flowise_dev_agent.flowise.models import HumanAnswer, ImageUpload, Prediction
 from flowise_dev_agent.schemas.base import JsonObject
-from flowise_dev_agent.schemas.plan import Expectation, TestCase
+from flowise_dev_agent.schemas.plan import MOST_DECISIONS, Decision, Expectation, TestCase
 from flowise_dev_agent.schemas.verdict import Trace, Trial, VerdictCategory
 from flowise_dev_agent.testing.cases import MOST_TESTS, next_id
 from flowise_dev_agent.testing.traces import Exchange, trace_of
 from flowise_dev_agent.testing.verdicts import classify_failure, classify_prediction, failure_text
 from flowise_dev_agent.texts import text
 
-#: Most human decisions in one turn: a loop through a person need not end.
-MOST_DECISIONS: Final = 6
-
-Decision = Literal["proceed", "reject"]
+_OUTCOMES: Final[tuple[Decision, ...]] = ("proceed", "reject")
 
 
 @dataclass(frozen=True)
@@ -44,8 +41,7 @@ class TrialRun:
 class TrialConversation:
     """Conversation to run: the test case, the number of the trial, and the session id in the flow.
 
-    At each node that waits for a person the answer is `proceed`, except `reject` the first time at the node `rejects`.
-    If set, `case.human` is the first decision.
+    Each question to a person gets its decision of `case.human`, in order, and `proceed` after the last of them.
     """
 
     chatflow_id: str
@@ -53,15 +49,14 @@ class TrialConversation:
     case: TestCase
     number: int
     session_id: str
-    rejects: str | None = None
     #: Reason why this test cannot run; if set, it is skipped.
     not_testable: str | None = None
     #: Images sent with the first message.
     images: Sequence[ImageUpload] = ()
 
 
-#: Runs a case: (case, number of the trial, node at which to reject or None).
-Hold = Callable[[TestCase, int, str | None], Coroutine[Any, Any, TrialRun]]
+#: Runs a case: (case, number of the trial).
+Hold = Callable[[TestCase, int], Coroutine[Any, Any, TrialRun]]
 
 
 async def hold_all(
@@ -74,12 +69,14 @@ async def hold_all(
     """Run every case `trials` times. `more` maps the ids of the nodes that ran to cases for the rest, which run next;
     human decisions that no case has taken come last.
     """
-    runs = await _together(hold(case, number, None) for case in cases for number in range(1, trials + 1))
+    runs = await _together(hold(case, number) for case in cases for number in range(1, trials + 1))
     if more is None:
         return runs
-    added = more({step.node_id for run in runs for step in run.trace.steps})
-    runs += await _together(hold(case, 1, None) for case in added)
-    return runs + await _together(hold(case, 1, rejects) for case, rejects in undriven([*cases, *added], runs))
+    held, added = list(cases), more({step.node_id for run in runs for step in run.trace.steps})
+    while added := added or undriven(held, runs):
+        runs += await _together(hold(case, 1) for case in added)
+        held, added = [*held, *added], []
+    return runs
 
 
 async def _together(runs: Iterable[Coroutine[Any, Any, TrialRun]]) -> list[TrialRun]:
@@ -88,24 +85,26 @@ async def _together(runs: Iterable[Coroutine[Any, Any, TrialRun]]) -> list[Trial
     return [task.result() for task in tasks]
 
 
-def undriven(cases: Sequence[TestCase], runs: Sequence[TrialRun]) -> list[tuple[TestCase, str | None]]:
-    """New cases for human decisions that no conversation has taken, each with the node at which it rejects, if any.
+def undriven(cases: Sequence[TestCase], runs: Sequence[TrialRun]) -> list[TestCase]:
+    """New cases for human decisions that no conversation has taken.
 
-    Each case repeats the conversation that reached the node first.
+    Each repeats the conversation that reached the node first, with its decisions up to there.
     """
     taken = {decision for run in runs for decision in run.decisions}
     by_id = {case.id: case for case in cases}
     first: dict[str, TestCase] = {}
     for run in runs:
-        for node, _ in run.decisions:
-            first.setdefault(node, by_id[str(run.trial.test)])
-    added: list[tuple[TestCase, str | None]] = []
-    outcomes: tuple[Decision, ...] = ("proceed", "reject")
-    for node, outcome in itertools.product(first, outcomes):
-        if (node, outcome) not in taken and len(cases) + len(added) < MOST_TESTS:
-            new = next_id([*cases, *(case for case, _ in added)])
-            case = first[node].model_copy(update={"id": new, "human": outcome, "expect": Expectation()})
-            added.append((case, node if outcome == "reject" else None))
+        for position, (node, _) in enumerate(run.decisions):
+            before = [decision for _, decision in run.decisions[:position]]
+            first.setdefault(node, by_id[str(run.trial.test)].model_copy(update={"human": before}))
+    held = [(case.turns, case.payload, case.human) for case in cases]
+    added: list[TestCase] = []
+    for node, outcome in itertools.product(first, _OUTCOMES):
+        human = [*first[node].human, outcome]
+        is_new = (first[node].turns, first[node].payload, human) not in held
+        if (node, outcome) not in taken and is_new and len(cases) + len(added) < MOST_TESTS:
+            new = {"id": next_id([*cases, *added]), "human": human, "expect": Expectation()}
+            added.append(first[node].model_copy(update=new))
     return added
 
 
@@ -143,7 +142,8 @@ class ConversationRunner:
             # These include the completed steps of the failed turn.
             self._exchanges[-1].reply = Prediction()
         trace = trace_of(self._exchanges, failed_steps)
-        taken = [decision for _, decision in self._decisions]
+        if broken := next((step for step in trace.steps if failed_steps and step.status == "ERROR"), None):
+            error = text("verdict.step_failed", step=broken.label or broken.node_id, error=error)
         trial = Trial(
             question=question,
             trial=self._of.number,
@@ -154,7 +154,7 @@ class ConversationRunner:
             duration_ms=int((time.monotonic() - start) * 1000),
             used_tools=[tool.tool for tool in trace.used_tools],
             test=case.id,
-            human="reject" if "reject" in taken else "proceed" if taken else None,
+            human=[decision for _, decision in self._decisions],
         )
         return TrialRun(trial, trace, tuple(self._decisions))
 
@@ -179,12 +179,11 @@ class ConversationRunner:
         return "LOGIC", text("not_tested.waits", count=MOST_DECISIONS)
 
     def _decision(self, node: str) -> HumanAnswer:
-        case, at = self._of.case, self._of.rejects
-        is_first = not self._decisions
-        rejected = any(decision == "reject" for _, decision in self._decisions)
-        rejects = not rejected and (node == at if at else case.human == "reject")
-        feedback = case.human_feedback if rejects or (is_first and case.human == "proceed") else ""
-        return HumanAnswer(type="reject" if rejects else "proceed", start_node_id=node, feedback=feedback)
+        case, position = self._of.case, len(self._decisions)
+        given = case.human[position] if position < len(case.human) else "proceed"
+        # The remark goes with the last decision of the test.
+        feedback = case.human_feedback if position == len(case.human) - 1 else ""
+        return HumanAnswer(type=given, start_node_id=node, feedback=feedback)
 
     async def _ask(self, said: str) -> Prediction:
         of, case = self._of, self._of.case

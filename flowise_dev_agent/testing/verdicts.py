@@ -18,7 +18,7 @@ from flowise_dev_agent.errors import (
 )
 from flowise_dev_agent.flowise.models import Prediction
 from flowise_dev_agent.sanitize import shortened
-from flowise_dev_agent.schemas.verdict import PassK, Trial, Verdict, VerdictCategory
+from flowise_dev_agent.schemas.verdict import FLOW_BUGS, PassK, Trial, Verdict, VerdictCategory
 from flowise_dev_agent.testing import playbook
 from flowise_dev_agent.texts import sentences, text
 
@@ -75,8 +75,13 @@ def with_pass_k(verdict: Verdict, results: Sequence[Trial]) -> Verdict:
     return verdict.model_copy(update={"pass_k": PassK(k=k, questions=len(questions), passed=len(questions - failed))})
 
 
-def failed_verdict(failed: Sequence[Trial], total: int) -> Verdict:
-    """Verdict on failed trials: failures that only the person can fix rank before those that an iteration can."""
+def failed_verdict(results: Sequence[Trial]) -> Verdict | None:
+    """Verdict on the trials that failed, None without any: failures that only the person can fix rank before those
+    that an iteration can.
+    """
+    failed = [result for result in results if result.category]
+    if not failed:
+        return None
     order = ("CREDENTIAL", "CONFIG", "UNKNOWN", "STRUCTURE", "LOGIC", "INCOMPLETE", "EXTERNAL", "TIMEOUT")
     worst = min(failed, key=lambda result: order.index(result.category or "UNKNOWN"))
     entry = playbook.known(worst.error)
@@ -85,9 +90,21 @@ def failed_verdict(failed: Sequence[Trial], total: int) -> Verdict:
     return Verdict(
         done=False,
         category=worst.category,
-        reason=text("verdict.questions_failed", failed=len(failed), total=total, error=said),
+        reason=text("verdict.questions_failed", failed=len(failed), total=len(results), error=said),
         fix=entry.advice if entry and entry.category == worst.category else playbook.FIXES[worst.category or "UNKNOWN"],
+        failed_trials=[number for number, result in enumerate(results, start=1) if result.category],
     )
+
+
+def beside_blocked(verdict: Verdict, blocked: Verdict) -> Verdict:
+    """Verdict on the trials that were held, beside those that something outside the flow has ended (`blocked`).
+
+    A bug that the held ones show comes first; else the cause that ended the others is what is left to say.
+    """
+    shown = [number for number in verdict.failed_trials if number not in blocked.failed_trials]
+    if not verdict.done and verdict.category in FLOW_BUGS and (shown or not verdict.failed_trials):
+        return verdict.model_copy(update={"failed_trials": sorted({*shown, *blocked.failed_trials})})
+    return blocked.model_copy(update={"criteria": verdict.criteria, "notes": verdict.notes})
 
 
 def _by_text(text: str) -> VerdictCategory | None:

@@ -236,13 +236,13 @@ class Bench:
         suite = self.domain.generate_tests(case.plan(), flow_data, trials=1)
         gate = asyncio.Semaphore(_AT_A_TIME)
 
-        async def hold(test: TestCase, number: int, rejects: str | None) -> TrialRun:
+        async def hold(test: TestCase, number: int) -> TrialRun:
             session = f"bench-{chatflow_id}-{test.id}-{number}"
             reason = suite.not_testable.get(test.id)
             async with gate:
                 return await self.domain.run_trial(
                     self._context(None),
-                    TrialConversation(chatflow_id, flow_data, test, number, session, rejects, reason),
+                    TrialConversation(chatflow_id, flow_data, test, number, session, reason),
                 )
 
         def more(ran: Set[str]) -> list[TestCase]:

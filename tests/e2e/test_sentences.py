@@ -107,7 +107,7 @@ async def test_sorting_with_approval_works_with_two_agents_and_a_person_on_refun
         view = await reviewed(http, standin, SORTED, judge)
     assert (headline(view), set(states(view))) == ("works", {"shown"}), view["interrupt"]["message"]
     decided = [trial["human"] for trial in view["interrupt"]["data"]["tests"]]
-    assert decided == [None, None, "proceed", "reject"]
+    assert decided == [[], [], ["proceed"], ["reject"]]
     names = [one["data"]["name"] for one in nodes_of(await flowise_client.get_chatflow(view["chatflow_id"])).values()]
     assert (names.count("agentAgentflow"), names.count("conditionAgentAgentflow")) == (2, 1)
 

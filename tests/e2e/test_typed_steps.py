@@ -28,8 +28,8 @@ async def test_the_documented_steps_are_built_and_tested_and_come_back_as_the_fo
             assert tested["interrupt"]["type"] == "result_review", tested["interrupt"]["message"]
             sent = [json.loads(one.body) for one in receiver.received]
         tests = tested["interrupt"]["data"]["tests"]
-        assert "Thank you." in [test["answer"] for test in tests if test["human"] is None]
-        (approved,) = [test["answer"] for test in tests if test["human"] == "proceed"]
+        assert "Thank you." in [test["answer"] for test in tests if not test["human"]]
+        (approved,) = [test["answer"] for test in tests if test["human"] == ["proceed"]]
         assert approved.startswith("Sent: ")
         # What was sent is the draft that the person approved.
         assert {f"Sent: {one['text']}" for one in sent} >= {approved}

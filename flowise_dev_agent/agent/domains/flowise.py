@@ -40,12 +40,12 @@ from flowise_dev_agent.planning.passes.model_ends import models_after
 from flowise_dev_agent.planning.requests import JudgeRequest, PatchRequest, Reasoned, ServerNames
 from flowise_dev_agent.schemas.document_stores import DocumentStoreView
 from flowise_dev_agent.schemas.plan import Expectation, Plan, TestCase
-from flowise_dev_agent.schemas.verdict import Verdict
+from flowise_dev_agent.schemas.verdict import NOT_THE_FLOW, Verdict
 from flowise_dev_agent.testing.cases import branch_cases, cases_for, why_not_testable
 from flowise_dev_agent.testing.checks import TestedFlow, checked, remarks_on, uses_models
 from flowise_dev_agent.testing.judging import judged
 from flowise_dev_agent.testing.trials import ConversationRunner, TrialConversation, TrialRun
-from flowise_dev_agent.testing.verdicts import failed_verdict, with_pass_k
+from flowise_dev_agent.testing.verdicts import beside_blocked, failed_verdict, with_pass_k
 
 #: Tools by phase; those that need an approved plan are in patch and test.
 _DISCOVER: Final = (
@@ -214,12 +214,11 @@ class FlowiseCapability(FlowDomain):
         return replace(result, value=with_pass_k(verdict, request.results))
 
     async def _verdict(self, context: AgentContext, request: EvaluateRequest) -> Reasoned[Verdict]:
-        failed = [result for result in request.results if result.category]
-        if failed:
-            numbers = [number for number, result in enumerate(request.results, start=1) if result.category]
-            verdict = failed_verdict(failed, len(request.results)).model_copy(update={"failed_trials": numbers})
-            return Reasoned(value=verdict, mode="deterministic")
-        if not any(result.passed for result in request.results):
+        failed = failed_verdict(request.results)
+        held = any(result.passed for result in request.results)
+        if failed and not (held and all(result.category in {None, *NOT_THE_FLOW} for result in request.results)):
+            return Reasoned(value=failed, mode="deterministic")
+        if not held:
             return Reasoned(value=Verdict(done=True, reason=request.results[0].error), mode="deterministic")
         expects = {case.id: case.expect for case in request.plan.tests}
         graph = GraphIR.from_flow_data(request.flow_data)
@@ -227,9 +226,11 @@ class FlowiseCapability(FlowDomain):
         stand_in = context.model_stand_in and uses_models(graph)
         remarks = [
             remarks_on(trial, trace, expects.get(trial.test or "", Expectation()), flow, stand_in=stand_in)
+            if trial.passed
+            else []
             for trial, trace in zip(request.results, request.traces, strict=True)
         ]
-        return await context.reasoner.judge(
+        judged = await context.reasoner.judge(
             JudgeRequest(
                 requirement=request.requirement,
                 clarifications=request.clarifications,
@@ -246,3 +247,4 @@ class FlowiseCapability(FlowDomain):
                 tools=request.tools,
             )
         )
+        return replace(judged, value=beside_blocked(judged.value, failed)) if failed else judged

@@ -85,14 +85,12 @@ async def test_v2(state: AgentState, runtime: Runtime[AgentContext], *, domains:
     images = await uploads(context.files, flow_data)
     gate = asyncio.Semaphore(PARALLEL_PREDICTIONS)
 
-    async def hold(case: TestCase, number: int, rejects: str | None) -> TrialRun:
+    async def hold(case: TestCase, number: int) -> TrialRun:
         turn = "before" if before else state.iteration
         session = f"fda-test-{context.session_id}-{turn}-{case.id}-{number}"
         async with gate:
             why_not = suite.not_testable.get(case.id)
-            conversation = TrialConversation(
-                chatflow_id, flow_data, case, number, session, rejects, why_not, images=images
-            )
+            conversation = TrialConversation(chatflow_id, flow_data, case, number, session, why_not, images=images)
             run = await domains.primary.run_trial(context, conversation)
         if state.intent.operation == "update" and not state.write.draft_id:
             # Best effort: without the permission the conversation stays in the live flow's chat history.

@@ -31,11 +31,11 @@ class Flow:
     def cases(self, *cases: TestCase) -> tuple[TestCase, ...]:
         return cases_for(cases, self.graph)
 
-    async def hold(self, case: TestCase, rejects: str | None = None) -> TrialRun:
+    async def hold(self, case: TestCase) -> TrialRun:
         session = f"fda-test-{uuid4()}"
         why = why_not_testable(case, self.graph)
         run = await ConversationRunner(
-            self._client, TrialConversation(self._id, self.flow_data, case, 1, session, rejects, why)
+            self._client, TrialConversation(self._id, self.flow_data, case, 1, session, why)
         ).run()
         return TrialRun(checked(run.trial, run.trace, case, self.flow_data, stand_in=False), run.trace, run.decisions)
 
@@ -81,9 +81,9 @@ async def test_a_person_lets_go_or_refuses_and_the_flow_ends(
     outcome: Literal["proceed", "reject"], flowise_client: FlowiseClient, flowise: FlowiseAccess, schemas: Schemas
 ) -> None:
     flow = await made(flowise_client, schemas, flowise.credentials, approval("Not sent: {{ humanInputAgentflow_0 }}"))
-    case = TestCase(id="t1", turns=["Write a note"], human=outcome, human_feedback="warmer")
+    case = TestCase(id="t1", turns=["Write a note"], human=[outcome], human_feedback="warmer")
     run = await flow.hold(case)
-    assert (run.trial.passed, run.trial.human) == (True, outcome)
+    assert (run.trial.passed, run.trial.human) == (True, [outcome])
     assert run.trial.answer.startswith("Sent: " if outcome == "proceed" else "Not sent: warmer")
     last = "directReplyAgentflow_0" if outcome == "proceed" else "directReplyAgentflow_1"
     assert [item.node_id for item in run.trace.steps] == [
@@ -101,8 +101,8 @@ async def test_p98_a_variable_that_shows_only_after_a_refusal_is_found(
     cases = flow.cases(TestCase(id="t1", turns=["Write a note"]))
     runs = [await flow.hold(case) for case in cases]
     assert [run.trial.passed for run in runs] == [True]
-    ((case, rejects),) = undriven(cases, runs)
-    refused = await flow.hold(case, rejects)
+    (case,) = undriven(cases, runs)
+    refused = await flow.hold(case)
     assert (refused.trial.passed, refused.trial.category) == (False, "LOGIC")
     assert "{{ llmAgentflow_0.output }}" in refused.trial.error
 
@@ -137,8 +137,8 @@ async def test_a_webhook_is_called_and_a_person_decides_behind_it(
     assert first.trial.passed
     assert "Order 42" in first.trace.steps[0].model_dump_json()
     assert first.trial.answer.startswith("Sent: ")
-    ((other, rejects),) = undriven((case,), [first])
-    assert (await flow.hold(other, rejects)).trial.answer == "Not sent"
+    (other,) = undriven((case,), [first])
+    assert (await flow.hold(other)).trial.answer == "Not sent"
 
 
 async def test_a_conversation_shows_whether_the_flow_remembers(

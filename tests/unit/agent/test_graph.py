@@ -400,7 +400,8 @@ async def test_p24_a_failed_prediction_is_not_overruled_by_a_model(bench: Bench)
     review = await bench.answer(action="approve")
     assert review["reason"] == "tests_failed"
     assert (review["data"]["verdict"]["done"], review["data"]["verdict"]["category"]) == (False, "CREDENTIAL")
-    assert bench.reasoner.seen["judge"] == []
+    (asked,) = bench.reasoner.seen["judge"]
+    assert [one.passed for one in asked.trials].count(False) == 1
 
 
 async def test_a_slow_answer_is_a_timeout_and_not_a_flow_bug(bench: Bench) -> None:

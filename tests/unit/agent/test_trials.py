@@ -8,7 +8,7 @@ from flowise_dev_agent.errors import FlowiseServerError
 from flowise_dev_agent.flowise.models import HumanAnswer, Prediction
 from flowise_dev_agent.patch import GraphIR
 from flowise_dev_agent.schemas.plan import TestCase
-from flowise_dev_agent.schemas.verdict import Trace
+from flowise_dev_agent.schemas.verdict import Trace, Verdict
 from flowise_dev_agent.testing.cases import branch_cases, cases_for, why_not_testable
 from flowise_dev_agent.testing.traces import TRACE_BYTES, Exchange, trace_of
 from flowise_dev_agent.testing.trials import (
@@ -62,8 +62,8 @@ async def test_all_turns_of_a_test_are_one_conversation() -> None:
 async def test_the_decision_of_a_test_is_given_with_its_remark_and_driven_to_the_end(outcome: Any) -> None:
     flowise = BenchFlowise()
     flowise.waits = approval
-    run = await hold(flowise, TestCase(id="t1", turns=["Hi"], human=outcome, human_feedback="warmer"))
-    assert (run.trial.answer, run.trial.human) == (f"{outcome} warmer", outcome)
+    run = await hold(flowise, TestCase(id="t1", turns=["Hi"], human=[outcome], human_feedback="warmer"))
+    assert (run.trial.answer, run.trial.human) == (f"{outcome} warmer", [outcome])
     assert flowise.given[-1]["human"].start_node_id == "humanInputAgentflow_0"
     assert "Send this?" in run.trace.turns[0].answer
 
@@ -72,7 +72,7 @@ async def test_after_a_rejection_the_next_draft_is_approved() -> None:
     flowise = BenchFlowise()
     replies = [ASK, ASK, Prediction(text="sent")]
     flowise.waits = lambda *_: replies.pop(0)
-    run = await hold(flowise, TestCase(id="t1", turns=["Hi"]), rejects="humanInputAgentflow_0")
+    run = await hold(flowise, TestCase(id="t1", turns=["Hi"], human=["reject"]))
     assert run.decisions == (("humanInputAgentflow_0", "reject"), ("humanInputAgentflow_0", "proceed"))
     assert (run.trial.answer, run.trial.passed) == ("sent", True)
 
@@ -92,18 +92,50 @@ async def test_p98_what_a_plan_does_not_decide_is_decided_both_ways() -> None:
     await made.start()
     review = await made.answer(action="approve")
     told = [(test["test"], test["human"], test["answer"]) for test in review["data"]["tests"]]
-    assert told == [("t1", "proceed", "proceed"), ("t2", "proceed", "proceed"), ("t3", "reject", "reject")]
+    assert told == [("t1", ["proceed"], "proceed"), ("t2", ["proceed"], "proceed"), ("t3", ["reject"], "reject")]
 
 
 async def test_decisions_that_the_plan_tests_are_not_tested_again() -> None:
     flowise = BenchFlowise()
     flowise.waits = approval
-    cases = [TestCase(id="t1", turns=["Hi"], human="reject")]
+    cases = [TestCase(id="t1", turns=["Hi"], human=["reject"])]
     runs = [await hold(flowise, cases[0])]
-    ((added, rejects),) = undriven(cases, runs)
-    assert (added.id, added.human, rejects) == ("t2", "proceed", None)
+    (added,) = undriven(cases, runs)
+    assert (added.id, added.human) == ("t2", ["proceed"])
     cases.append(added)
     assert undriven(cases, [*runs, await hold(flowise, added)]) == []
+
+
+def two_approvals(question: str | None, session: str, human: HumanAnswer | None) -> Prediction:
+    """A flow that asks the office, and the manager when the office refuses; the manager's remark ends it."""
+    if human is None or human.start_node_id == "humanInputAgentflow_1":
+        return Prediction(text=f"{human.type} {human.feedback}".strip()) if human else ASK
+    again = {"text": "Escalate?", "action": {"data": {"nodeId": "humanInputAgentflow_1"}}}
+    return Prediction(text="sent") if human.type == "proceed" else Prediction.model_validate(again)
+
+
+async def test_each_question_of_a_test_gets_its_own_decision() -> None:
+    flowise = BenchFlowise()
+    flowise.waits = two_approvals
+    case = TestCase(id="t1", turns=["Hi"], human=["reject", "reject"], human_feedback="no")
+    run = await hold(flowise, case)
+    assert (run.trial.answer, run.trial.human) == ("reject no", ["reject", "reject"])
+    assert run.decisions == (("humanInputAgentflow_0", "reject"), ("humanInputAgentflow_1", "reject"))
+
+
+async def test_an_approval_behind_a_refusal_is_decided_both_ways() -> None:
+    made = bench()
+    made.flowise.waits = two_approvals
+    made.reasoner.plans = [plan(test_questions=["Refund me"])]
+    await made.start()
+    review = await made.answer(action="approve")
+    told = [(test["human"], test["answer"]) for test in review["data"]["tests"]]
+    assert told == [(["proceed"], "sent"), (["reject", "proceed"], "proceed"), (["reject", "reject"], "reject")]
+
+
+def test_one_decision_of_an_older_plan_is_a_list_of_one() -> None:
+    given = [TestCase.model_validate({"id": "t1", "turns": ["Hi"], "human": one}).human for one in ("reject", None)]
+    assert given == [["reject"], []]
 
 
 async def test_a_form_is_filled_in_with_what_it_asks_for() -> None:
@@ -211,6 +243,19 @@ async def test_the_trace_of_a_failed_turn_shows_the_step_that_failed() -> None:
     run = await hold(flowise, TestCase(id="t1", turns=["Hi"]))
     assert (run.trial.passed, run.trial.answer) == (False, "")
     assert [(item.node_id, item.error) for item in run.trace.steps] == [("code_0", "boom")]
+    assert "The step 'code_0' failed: " in run.trial.error
+
+
+async def test_an_address_that_cannot_be_reached_ends_no_other_test() -> None:
+    made = bench()
+    made.flowise.answers = {"Hello": FlowiseServerError("x", details={"flowise_message": "connect ECONNREFUSED"})}
+    made.reasoner.verdicts = [Verdict(done=True)]
+    await made.start()
+    review = await made.answer(action="approve")
+    (asked,) = made.reasoner.seen["judge"]
+    assert [(one.passed, one.category) for one in asked.trials] == [(False, "EXTERNAL"), (True, None)]
+    assert review["data"]["verdict"]["headline"] == "runs"
+    assert "ECONNREFUSED" in review["message"]
 
 
 async def test_each_trial_of_a_review_names_its_stored_trace() -> None:

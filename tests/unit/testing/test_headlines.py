@@ -18,9 +18,9 @@ from flowise_dev_agent.schemas.verdict import (
     Verdict,
 )
 from flowise_dev_agent.testing import playbook
-from flowise_dev_agent.testing.checks import checked
+from flowise_dev_agent.testing.checks import as_expected, checked
 from flowise_dev_agent.testing.judging import as_judged, judged
-from flowise_dev_agent.testing.verdicts import failed_verdict, failure_text
+from flowise_dev_agent.testing.verdicts import beside_blocked, failed_verdict, failure_text
 from flowise_dev_agent.texts import sentences, text, translated
 from tests.unit.agent.rig import plan
 
@@ -150,6 +150,50 @@ def test_one_test_that_could_not_be_held_leaves_what_the_others_show() -> None:
     assert outcome(agreed(), trial(), blocked, bug, given=given).headline == "fails"
 
 
+@pytest.mark.parametrize(
+    ("said", "headline", "category"),
+    [
+        (Verdict(done=True), "runs", "EXTERNAL"),
+        # The judge counts what could not be held; code does not.
+        (Verdict(done=False, category="LOGIC", reason="No answer.", failed_trials=[2]), "runs", "EXTERNAL"),
+        (Verdict(done=False, category="LOGIC", reason="It is rude.", failed_trials=[1, 2]), "fails", "LOGIC"),
+        (Verdict(done=False, category="INCOMPLETE", reason="No tool."), "fails", "INCOMPLETE"),
+    ],
+)
+def test_the_tests_that_were_held_are_judged_beside_one_that_could_not_be(
+    said: Verdict, headline: str, category: str
+) -> None:
+    held = [trial(), trial("", passed=False, category="EXTERNAL", error="connect ECONNREFUSED", test="t2")]
+    blocked = failed_verdict(held)
+    assert blocked is not None
+    given = beside_blocked(said.model_copy(update={"criteria": vote().criteria}), blocked)
+    made = outcome(agreed(), *held, given=given)
+    assert (made.headline, made.category) == (headline, category)
+    assert 2 in made.failed_trials
+
+
+@pytest.mark.parametrize(
+    ("answer", "passed"), [('{"price": 3}', True), ('{"price": null}', False), ('{"price": ""}', False)]
+)
+def test_a_field_without_a_value_is_missing(answer: str, passed: bool) -> None:
+    case = TestCase(id="t1", turns=["Hi"], expect=Expectation(fields=["price"]))
+    assert as_expected(trial(answer), Trace(), case, FLOW).passed is passed
+
+
+@pytest.mark.parametrize("expect", [Expectation(sources=["rules.txt"]), Expectation(branch=["chain_0"])])
+def test_what_a_reply_does_not_show_fails_the_test_of_a_person_and_of_no_plan(expect: Expectation) -> None:
+    case = TestCase(id="t1", turns=["Hi"], expect=expect)
+    assert checked(trial(), Trace(), case, FLOW, stand_in=False).passed
+    assert not as_expected(trial(), Trace(), case, FLOW).passed
+
+
+def test_an_empty_text_is_expected_of_no_answer() -> None:
+    expect = Expectation(contains=["", " "], excludes=[""])
+    assert (expect.contains, expect.excludes) == ([], [])
+    made = outcome(agreed(expect=expect), given=Verdict(done=True), by_model=False)
+    assert made.criteria[0].state == "not_shown"
+
+
 @pytest.mark.parametrize("unknown", [Trace(used_tools=[TracedTool(tool="search", error="never seen before")])])
 def test_an_unknown_error_inside_a_reply_goes_to_the_person_with_the_words_of_the_server(unknown: Trace) -> None:
     seen = checked(trial(), unknown, TestCase(id="t1", turns=["Hi"]), FLOW, stand_in=False)
@@ -229,7 +273,9 @@ def test_what_is_left_to_fill_in_is_the_cause_of_a_failure_and_the_remedy(
     known = playbook.known(seen.error)
     assert known is not None
     assert known.cause == cause
-    assert failed_verdict([seen], 1).fix == known.advice
+    told = failed_verdict([seen])
+    assert told
+    assert told.fix == known.advice
 
 
 def contract_of(*nodes: str, values: Sequence[str] = (), **more: Any) -> Plan:
@@ -277,7 +323,8 @@ def test_what_flowise_and_code_say_of_a_trial_reads_in_the_language_of_the_sessi
     )
     for said in (failure_text(late), sentences(text("verdict.step_not_run", step="llm_0"))):
         failed = trial("", passed=False, category="TIMEOUT", error=said).shortened(300)
-        verdict = failed_verdict([failed], 1)
+        verdict = failed_verdict([failed])
+        assert verdict
         assert translated(said, "de") in translated(verdict.worded("reason"), "de") != verdict.reason
         assert failed.shortened(5).error == said[:5]
 

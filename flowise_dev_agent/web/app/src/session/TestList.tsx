@@ -51,8 +51,12 @@ export function TestList({ tests, baseline = [], verdict, session }: Props) {
             <div className="row apart">
               <strong className="words">{test.question}</strong>
               <span className="row">
-                {test.human && (
-                  <small>{test.human === "reject" ? t("Rejected by the test") : t("Approved by the test")}</small>
+                {test.human && test.human.length > 0 && (
+                  <small>
+                    {test.human
+                      .map((one) => (one === "reject" ? t("Rejected by the test") : t("Approved by the test")))
+                      .join(", ")}
+                  </small>
                 )}
                 {trials > 1 && (
                   <small>
