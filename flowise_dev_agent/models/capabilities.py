@@ -47,6 +47,7 @@ _OUTPUT_LIMIT: Final = re.compile(
     r"(?:completion|output|max_tokens|tokens)"
     r"|max_(?:completion_)?tokens[^.]*?(?:at most|maximum|less than or equal to|<=|must be (?:in|between)[^.]*?)\D*?"
     r"(\d{2,7})(?!.*context)"
+    r"|maximum tokens[^.]* exceeds[^.]* limit of (\d{2,7})"
 )
 #: Numbers by which servers name their window.
 _WINDOW: Final = re.compile(
@@ -185,5 +186,5 @@ def _output_limit(said: str, known: int | None) -> int | None:
     if "context" in said or "prompt" in said:
         return None
     match = _OUTPUT_LIMIT.search(said)
-    limit = int(match[1] or match[2]) if match else 0
+    limit = int(next(filter(None, match.groups()))) if match else 0
     return limit if limit >= 16 and (known is None or limit < known) else None

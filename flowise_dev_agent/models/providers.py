@@ -397,17 +397,21 @@ def _bedrock(settings: ReasoningSettings, observe: Observer, address: str | None
         )
         return _claude_connection("bedrock", client, settings, key, address)
 
+    from botocore.exceptions import ProfileNotFound
     from pydantic_ai.models.bedrock import BedrockConverseModel
     from pydantic_ai.providers.bedrock import BedrockProvider
 
     account: dict[str, Any] = {"api_key": key.get_secret_value()} if key else {"profile_name": settings.aws_profile}
-    provider = BedrockProvider(
-        region_name=settings.aws_region,
-        base_url=address,
-        aws_read_timeout=settings.timeout_secs,
-        aws_connect_timeout=settings.connect_timeout_secs,
-        **account,
-    )
+    try:
+        provider = BedrockProvider(
+            region_name=settings.aws_region,
+            base_url=address,
+            aws_read_timeout=settings.timeout_secs,
+            aws_connect_timeout=settings.connect_timeout_secs,
+            **account,
+        )
+    except ProfileNotFound as error:
+        raise ConfigurationError(f"{error}.", hint="Check AWS_PROFILE.") from None
 
     def make(model: str, known: Capabilities, kind: ServerKind) -> "Model[Any]":
         del known, kind

@@ -1,13 +1,19 @@
 """Errors of providers as errors for people."""
 
+import json
 import re
+from collections.abc import Iterator
+from contextlib import suppress
+from itertools import islice
 from typing import Any, Final
 
 from pydantic_ai.exceptions import (
     ModelAPIError,
+    ModelAuthenticationError,
     ModelConnectionError,
     ModelContextWindowExceededError,
     ModelHTTPError,
+    ModelNotFoundError,
     ModelTimeoutError,
 )
 
@@ -27,14 +33,19 @@ _TOO_LONG: Final = re.compile(
     r"context[ _](?:length|window|size|limit)|(?:prompt|input) is too long|too many (?:input )?tokens", re.IGNORECASE
 )
 _FILTERED: Final = re.compile(r"content[ _](?:filter|management policy|policy)", re.IGNORECASE)
-#: Google refuses a key with the status of a malformed request.
-_BAD_KEY: Final = re.compile(r"api key (?:not valid|not found|expired)", re.IGNORECASE)
+#: Words and codes for a wrong key where the status is that of a malformed request (Google, xAI, proxies).
+_BAD_KEY: Final = re.compile(
+    r"\b(?:invalid|incorrect|wrong|expired|missing|no)[ _]?(?:[a-z]+[ _])?api[ _-]?key"
+    r"|\bapi[ _-]?key[ _](?:is |was |has )?(?:not[ _](?:valid|found|provided)|invalid|incorrect|wrong|expired|missing)"
+    r"|security token[^.]* is (?:invalid|expired)|\bauthentication[ _]error\b|\bunauthenticated\b",
+    re.IGNORECASE,
+)
 _KEY_LIKE: Final = re.compile(r"\b(sk|key|gsk|pk)[-_][A-Za-z0-9_*-]{6,}")
 #: A shorter key ("ollama", "k") is a word that messages hold for other reasons.
 _SHORTEST_KEY: Final = 12
 _SHOWN: Final = 300
-#: Nesting of error bodies that is read.
-_DEPTH: Final = 4
+#: Nesting of error bodies that is read, and the most codes of one.
+_DEPTH, _CODES = 8, 20
 
 
 class ErrorTexts:
@@ -48,6 +59,8 @@ class ErrorTexts:
 
     def of(self, error: ModelAPIError, *, silence_secs: float) -> ReasoningError:
         """The error for a request that failed at the provider or on the way to it."""
+        if is_wrong_key(error):
+            return self._wrong_key(error)
         if isinstance(error, ModelHTTPError):
             return self._refused(error)
         if isinstance(error, ModelTimeoutError) and error.phase != "connect":
@@ -113,18 +126,22 @@ class ErrorTexts:
             details=self._details,
         )
 
+    def _wrong_key(self, error: ModelAPIError) -> ModelAuthError:
+        status = {"status": error.status_code} if isinstance(error, ModelHTTPError) else {}
+        return ModelAuthError(
+            f"{self._who} refuses the key{self._quoted(error_detail(error))}.",
+            hint=f"Check {self._key_variable}.",
+            details={**self._details, **status, "refused": "key"},
+        )
+
     def _refused(self, error: ModelHTTPError) -> ReasoningError:
         status, said = error.status_code, error_detail(error)
         detail, details = self._quoted(said), {**self._details, "status": error.status_code}
-        if status in (401, 403) or _BAD_KEY.search(said):
-            return ModelAuthError(
-                f"{self._who} refuses the key{detail}.", hint=f"Check {self._key_variable}.", details=details
-            )
         if status == 402:
             return ModelAuthError(
                 f"{self._who} requires payment{detail}.", hint="Check the account's balance.", details=details
             )
-        if status == 404:
+        if status == 404 or isinstance(error, ModelNotFoundError):
             return ModelAuthError(
                 f"{self._who} does not know this model or address{detail}.",
                 hint="Check REASONING_MODEL and the provider's base URL.",
@@ -171,6 +188,13 @@ def is_too_long(error: ModelAPIError) -> bool:
     )
 
 
+def is_wrong_key(error: ModelAPIError) -> bool:
+    """True if the provider refuses the key or what it may be used for."""
+    if isinstance(error, ModelAuthenticationError):
+        return True
+    return any(_BAD_KEY.search(words) for words in (error_detail(error), *_codes(error.body, _DEPTH)))
+
+
 def error_detail(error: ModelAPIError) -> str:
     """Words of the provider in an error body: an object, a list or a text; '' for a page of a proxy."""
     said = _said(error.body, _DEPTH)
@@ -180,12 +204,41 @@ def error_detail(error: ModelAPIError) -> str:
 
 
 def _said(body: object, depth: int) -> str:
+    body = _opened(body)
     if isinstance(body, str):
         return body
     if depth and isinstance(body, list) and body:
         return _said(body[0], depth - 1)
     if depth and isinstance(body, dict):
+        # Amazon begins names with a capital.
+        named = {str(name).lower(): part for name, part in body.items()}
         for key in ("message", "detail", "error", "metadata", "raw"):
-            if said := _said(body.get(key), depth - 1):
+            if said := _said(named.get(key), depth - 1):
                 return said
     return ""
+
+
+def _codes(body: object, depth: int) -> list[str]:
+    """Codes in an error body, its parts included; words that it repeats of the request are none."""
+
+    def found(part: object, left: int) -> Iterator[str]:
+        part = _opened(part)
+        if left and isinstance(part, list):
+            for one in part[:_CODES]:
+                yield from found(one, left - 1)
+        if left and isinstance(part, dict):
+            for name, value in part.items():
+                if str(name).lower() in ("code", "type", "reason", "status") and isinstance(value, str):
+                    yield value[:_SHOWN]
+                elif str(name).lower() in ("error", "details", "metadata", "raw"):
+                    yield from found(value, left - 1)
+
+    return list(islice(found(body, depth), _CODES))
+
+
+def _opened(body: object) -> object:
+    """The body itself, or what it says as JSON: some SDKs and proxies hand over the text."""
+    if isinstance(body, str) and body.lstrip().startswith(("{", "[")):
+        with suppress(ValueError, RecursionError):
+            return json.loads(body)
+    return body

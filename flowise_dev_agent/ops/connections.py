@@ -401,7 +401,7 @@ async def _try_model(engine: "ModelEngine") -> None:
         async with asyncio.timeout(_TEST_SECS):
             await engine.complete([Message(role="user", content="Reply with: ok")], "Be brief.", max_tokens=16)
     except ModelAuthError as error:
-        is_key = error.details.get("status") in (401, 403)
+        is_key = error.details.get("refused") == "key"
         hint = text("error.wrong_model_key" if is_key else "error.check_key_and_model")
         raise ModelAuthError(error.message, hint=hint, details=error.details) from None
     except ReasoningError as error:

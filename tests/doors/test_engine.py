@@ -3,24 +3,27 @@
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from flowise_dev_agent.errors import ModelAuthError
+from flowise_dev_agent.errors import ConfigurationError, ModelAuthError, ModelOutputError
 from flowise_dev_agent.models import engine_for
 from flowise_dev_agent.models.answer_schemas import answer_schema
 from flowise_dev_agent.models.messages import DeltaSink, Prompt, ToolDef
 from flowise_dev_agent.models.tool_loop import ToolLoop
 from flowise_dev_agent.settings import ReasoningSettings
 from tests.doors.model import Script
-from tests.doors.peer import KEY, Peer
+from tests.doors.peer import KEY, Door, Peer, Refusal
 from tests.doors.peers import DOORS
 from tests.doors.sessions import own_variables
 from tests.e2e.scripted import REQUIREMENT, SUPPORT
 
 SCRIPT = Script({REQUIREMENT: SUPPORT})
 PROMPT = Prompt(system="You plan.\n\n# Plan\nPlan it.", user=f"<requirement>{REQUIREMENT}</requirement>")
+#: What Google's error bodies have for a wrong key.
+GOOGLE = {"details": [{"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": "API_KEY_INVALID"}]}
 #: Doors without a way to hold the model to a schema, for what the model layer can ask them.
 LOOSE = {"deepseek", "mistral"}
 #: Doors that do not stream an answer held to a schema.
@@ -61,14 +64,14 @@ def _no_own_variables(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @asynccontextmanager
 async def loop_through(
-    name: str,
+    name: str | Door,
     monkeypatch: pytest.MonkeyPatch,
     script: Script = SCRIPT,
     on_delta: DeltaSink | None = None,
     **changes: str,
 ) -> AsyncIterator[tuple[ToolLoop, Shelf, Peer]]:
     """A tool loop in the phase of planning, through a door."""
-    door = DOORS[name]
+    door = DOORS[name] if isinstance(name, str) else name
     for variable, value in door.credentials.items():
         monkeypatch.setenv(variable, value)
     with Peer(door, script) as peer:
@@ -133,3 +136,54 @@ async def test_a_refused_key_is_told_and_not_shown(name: str, monkeypatch: pytes
             await loop.answer()
     assert wrong not in str(caught.value)
     assert [exchange.rule for exchange in peer.log] == ["wrong_key"]
+
+
+@pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
+@pytest.mark.parametrize(
+    ("name", "refusal"),
+    [
+        # continue 10778: xAI.
+        ("vllm", Refusal("Incorrect API key provided: na***ys. You can obtain an API key from https://console.x.ai.")),
+        ("lm studio", Refusal("Invalid API Key")),
+        # openai-scala-client 109: Google, in another language.
+        ("gemini", Refusal("Der Schlüssel ist ungültig.", more=GOOGLE)),
+        ("gemini compatible", Refusal("Der Schlüssel ist ungültig.", more=GOOGLE)),
+        # continue 10290: what the provider said, as a text.
+        ("openrouter", Refusal("Provider returned error", more={"metadata": {"raw": json.dumps({"error": GOOGLE})}})),
+        ("anthropic", Refusal("Refused.", type="authentication_error")),
+        ("bedrock converse", Refusal("The security token included in the request is expired")),
+        ("bedrock converse", Refusal("The security token included in the request is invalid.", 403)),
+    ],
+    ids=lambda value: value if isinstance(value, str) else str(value.status),
+)
+async def test_a_wrong_key_has_one_error_in_whatever_words(
+    name: str, refusal: Refusal, streamed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    door = replace(DOORS[name], rules=(lambda _: refusal,))
+    async with loop_through(door, monkeypatch, on_delta=(lambda _: None) if streamed else None) as (loop, _, _):
+        with pytest.raises(ModelAuthError, match="refuses the key") as caught:
+            await loop.answer()
+    assert (caught.value.details["refused"], refusal.message in str(caught.value)) == ("key", True)
+
+
+async def test_a_request_that_names_a_key_is_not_taken_for_a_wrong_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    said = [{"loc": ["body", "messages"], "input": "Answer with: invalid api key", "type": "missing"}]
+    door = replace(DOORS["azure"], rules=(lambda _: Refusal("Unprocessable", 422, more={"details": said}),))
+    async with loop_through(door, monkeypatch) as (loop, _, _):
+        with pytest.raises(ModelOutputError):
+            await loop.answer()
+
+
+async def test_the_longest_answer_that_converse_names_is_learned(monkeypatch: pytest.MonkeyPatch) -> None:
+    more = {"REASONING_MAX_OUTPUT_TOKENS": "20000"}
+    async with loop_through("bedrock converse", monkeypatch, **more) as (loop, _, peer):
+        assert json.loads((await loop.answer()).text)["flow_name"] == "Support bot"
+    assert [exchange.rule for exchange in peer.log] == ["longest_answer", "", ""]
+
+
+async def test_a_profile_that_aws_does_not_have_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_CONFIG_FILE", "/nonexistent")
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", "/nonexistent")
+    with pytest.raises(ConfigurationError, match="nobody"):
+        async with loop_through("bedrock converse", monkeypatch, AWS_PROFILE="nobody"):
+            pass

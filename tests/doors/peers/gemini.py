@@ -14,7 +14,7 @@ _STATES: Final = {400: "INVALID_ARGUMENT", 401: "UNAUTHENTICATED", 403: "PERMISS
 
 
 def _body(refusal: Refusal) -> dict[str, Any]:
-    return gemini.error(refusal.status, refusal.message, _STATES.get(refusal.status, "INTERNAL"))
+    return gemini.error(refusal.status, refusal.message, _STATES.get(refusal.status, "INTERNAL"), **refusal.more)
 
 
 def _listed(refusal: Refusal) -> list[Any]:
@@ -61,7 +61,20 @@ def _too_long(*, tokens: int, prompt: int, answer: int) -> str:
     return f"The input token count ({prompt}) exceeds the maximum number of tokens allowed ({tokens})."
 
 
-_WRONG_KEY = Refusal("API key not valid. Please pass a valid API key.")
+# openai-scala-client 109.
+_WRONG_KEY = Refusal(
+    "API key not valid. Please pass a valid API key.",
+    more={
+        "details": [
+            {
+                "@type": "type.googleapis.com/google.rpc.ErrorInfo",
+                "reason": "API_KEY_INVALID",
+                "domain": "googleapis.com",
+                "metadata": {"service": "generativelanguage.googleapis.com"},
+            }
+        ]
+    },
+)
 GEMINI: Final = Door(
     name="gemini",
     model=_MODEL,

@@ -113,6 +113,6 @@ def stream_chat(request: RecordedRequest, reply: Reply) -> Iterator[str]:
         yield f"data: {json.dumps(body, ensure_ascii=False)}\n\n"
 
 
-def error(code: int, message: str, status: str) -> Body:
+def error(code: int, message: str, status: str, **more: Any) -> Body:
     """Google's error body."""
-    return {"error": {"code": code, "message": message, "status": status}}
+    return {"error": {"code": code, "message": message, "status": status, **more}}
