@@ -12,7 +12,7 @@ import pytest
 from flowise_dev_agent.devkit.standin import ModelStandIn
 from flowise_dev_agent.flowise import FlowiseClient
 from flowise_dev_agent.patch import AddNode
-from scripts.bench.verdict_cases import Case, Rule, ScriptedModel
+from scripts.bench.verdict_cases import Case, ScriptedModel
 from scripts.bench.verdicts import read_cases
 from tests.e2e.people import SharedService, answer, http_of, ok, start
 from tests.e2e.scripted import SUPPORT, model_environment, script
@@ -171,48 +171,3 @@ async def test_a_source_is_in_the_trace_and_evidence_for_the_criterion(
         broken = await reviewed(http, standin, case, judgement(*quotes), "broken")
         # A chain that hands on no documents is asked for none; the criterion about them is not shown.
         assert (headline(broken), states(broken)) == ("runs", ["shown", "not_shown"])
-
-
-@pytest.mark.nightly
-async def test_a_quote_that_no_trial_holds_shows_nothing(
-    shared_service: SharedService, flowise_client: FlowiseClient, standin: ModelStandIn
-) -> None:
-    del flowise_client
-    case = _CASES["leave-form"]
-    service = await shared_service(**model_environment(standin))
-    async with http_of(service) as http:
-        quotes: list[Quote] = [("c1", 1, "Anna", None), ("c2", 1, "Dear Anna", None), ("c3", 1, "6 days", None)]
-        view = await reviewed(http, standin, case, judgement(*quotes), "broken")
-        assert states(view) == ["shown", "shown", "not_shown"]
-        assert headline(view) == "runs"
-        assert "Not shown: The answer says the number of days" in view["interrupt"]["message"]
-
-
-@pytest.mark.nightly
-async def test_what_lies_behind_a_placeholder_is_not_shown(
-    shared_service: SharedService, flowise_client: FlowiseClient, standin: ModelStandIn
-) -> None:
-    del flowise_client
-    held = "[PLACEHOLDER: price list]"
-    case = _CASES["prices-with-sources"]
-    nodes = {**case.right.nodes, "plainText_0": {"text": held}}
-    said = "The list does not say what an oil change costs."
-    waiting = case.model_copy(
-        update={
-            "id": "placeholder",
-            "wish": "Answer questions about our price list, which I will paste, and show the sources.",
-            "right": case.right.model_copy(update={"nodes": nodes}),
-            "model": [Rule(say=said)],
-            "tests": [test.model_copy(update={"expect": test.expect.__class__()}) for test in case.tests],
-        }
-    )
-    service = await shared_service(**model_environment(standin))
-    async with http_of(service) as http:
-        quotes: list[Quote] = [("c1", 1, "oil change costs", None), ("c2", 1, "price list", None)]
-        view = await reviewed(http, standin, waiting, judgement(*quotes), placeholders=["price list"])
-    assert set(states(view)) == {"not_shown"}
-    assert headline(view) == "runs"
-    message = view["interrupt"]["message"]
-    assert message.startswith("It answers ")
-    assert "Prices are answered from the price list" in message
-    assert "Still to be filled in: price list" in message

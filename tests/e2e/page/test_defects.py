@@ -9,7 +9,8 @@
   `test_the_wheel_zooms_the_change_and_no_mark_covers_a_title` (test_session_layout) |
 | focus on the body after acceptance | `test_after_acceptance_the_way_on_comes_first_and_delete_last`
   (test_session_layout) |
-| a German plan under English headings | `test_a_german_plan_has_german_headings_from_plan_to_summary` |
+| a German plan under English headings |
+  `test_a_german_person_reads_no_english_from_the_plan_to_a_conflict` (test_languages) |
 | a picker with 8 of 300 flows, the first deployed one chosen beforehand |
   `test_every_flow_can_be_picked_and_none_is_picked_beforehand` |
 | "Flowise does not answer: default." | `test_start_waits_for_a_flowise_that_is_away_and_says_what_to_do` (test_home) |
@@ -31,7 +32,6 @@ from flowise_dev_agent.flowise.models import ChatflowCreate
 from tests.e2e.page.screen import SIZES, WORK_MS, Screen
 from tests.e2e.people import SharedService
 from tests.e2e.scripted import AGENT_WIRES, builds, change, model_environment, script, tells
-from tests.e2e.service import ServiceProcess
 from tests.e2e.test_update_over_http import make_flow
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.nightly]
@@ -89,32 +89,6 @@ async def test_every_text_from_plan_to_summary_is_whole(
     await screen.status("Answered")
     await expect(page.locator(".now .markdown > *").first).to_be_visible()
     await texts_are_whole()
-
-
-async def test_a_german_plan_has_german_headings_from_plan_to_summary(
-    browser: Browser, page_service: ServiceProcess, flowise_flows: FlowiseClient
-) -> None:
-    screen = await Screen.open(browser, page_service.url, locale="de-DE")
-    page = screen.page
-    await page.get_by_label("Was soll der Chatbot tun?").fill(
-        "Baue einen Chatbot mit GPT-4o und Gedächtnis für unseren Buchladen. Er antwortet freundlich."
-    )
-    await screen.press("Starten")
-    plan = await screen.question("Der Plan")
-    headings = await plan.get_by_role("heading").all_inner_texts()
-    assert {"Der Plan", "Was gebaut wird", "Erfolgskriterien"} <= set(headings), headings
-    await screen.press("Genehmigen", plan)
-    result = await screen.question("Das Ergebnis")
-    await expect(result.get_by_text("Beantwortet", exact=True).first).to_be_visible()
-    await expect(page.locator(".turn.mine").last).to_contain_text("Genehmigt.")
-    for one in ("Passed", "Not shown", "Accept", "Used:", "Approved."):
-        await expect(page.get_by_text(one, exact=True)).to_have_count(0)
-    await page.locator(".turn-card > summary", has_text="Plan").first.click()
-    written = page.get_by_role("region", name="Plan", exact=True)
-    await expect(written.get_by_role("heading", name="Knoten")).to_be_visible()
-    await expect(written.get_by_role("heading", name="Nodes")).to_have_count(0)
-    assert screen.heard == []
-    await page.context.close()
 
 
 async def test_every_flow_can_be_picked_and_none_is_picked_beforehand(

@@ -15,7 +15,6 @@ from playwright.async_api import Browser, Page, expect
 
 from flowise_dev_agent.devkit.standin import ModelStandIn
 from flowise_dev_agent.flowise import FlowiseClient
-from flowise_dev_agent.flowise.models import Chatflow
 from tests.e2e.page.screen import AUTHORIZATION, SIZES, WORK_MS
 from tests.e2e.page.site import Site, choose
 from tests.e2e.people import LOCKED, SharedService, make_flow
@@ -246,18 +245,6 @@ async def test_p70_an_agentflow_with_its_notes_and_texts_is_drawn_and_no_script_
 
 
 @pytest.mark.nightly
-async def test_a_flow_is_tried_out_and_the_conversation_deleted(site: Site) -> None:
-    row: Chatflow = await make_flow(site.flowise)
-    async with site.page(f"/f/{row.id}/default") as page:
-        await page.get_by_role("button", name="Try it").first.click()
-        await page.get_by_label("Your question").fill("Hello heron")
-        await page.keyboard.press("Enter")
-        await expect(page.locator(".answered")).to_contain_text("heron", timeout=WORK_MS)
-        await page.get_by_role("button", name="Delete this conversation").click()
-        await expect(page.locator(".answered")).to_have_count(0)
-
-
-@pytest.mark.nightly
 async def test_patterns_are_imported_found_exported_and_deleted(site: Site, tmp_path: Path) -> None:
     pattern = {
         "requirement": "A travel bot for Lisbon",
@@ -321,24 +308,6 @@ async def test_an_instance_is_refreshed_and_its_state_and_the_settings_are_shown
     async with site.page("/settings") as page:
         await expect(page.get_by_text("without a model").first).to_be_visible()
         assert "whsec" not in await page.content()
-
-
-@pytest.mark.nightly
-async def test_a_rename_is_seen_before_it_is_approved_and_put_back_by_a_rollback(site: Site) -> None:
-    row = await make_flow(site.flowise)
-    planned = await site.start(operation="update", new_name="Kingfisher", target=row.id, write_mode="direct")
-    async with site.page(f"/s/{planned['thread_id']}") as page:
-        plan = page.get_by_role("region", name="The plan")
-        await expect(plan.get_by_text(f"'{row.name}'")).to_contain_text("'Kingfisher'")
-        await plan.get_by_role("button", name="Approve").click()
-        result = page.get_by_role("region", name="The result")
-        await expect(result).to_be_visible(timeout=WORK_MS)
-        assert (await site.flowise.get_chatflow(row.id)).name == "Kingfisher"
-        await result.get_by_role("button", name="Roll back").click()
-        await page.get_by_role("button", name="Roll back now").click()
-        await expect(page.get_by_text("Rolled back").first).to_be_visible(timeout=WORK_MS)
-    after = await site.flowise.get_chatflow(row.id)
-    assert (after.name, after.flow_data) == (row.name, row.flow_data)
 
 
 @pytest.mark.nightly

@@ -14,7 +14,6 @@ from flowise_dev_agent.errors import (
     InvalidAnswerError,
     InvalidInputError,
     SessionConflictError,
-    SessionExistsError,
     SessionNotFoundError,
     TraceNotFoundError,
 )
@@ -110,73 +109,11 @@ async def test_p43_a_node_that_asks_runs_no_effect_twice(engine: Runtime, world:
     assert await world.effects(view.thread_id) == ["a", "b", "c"]
 
 
-async def test_p01_of_many_concurrent_resumes_one_wins_and_the_others_get_a_conflict(
-    engine: Runtime, world: World
-) -> None:
-    view = await begin(engine, "ask:one", "work:a", "ask:two")
-    results = await asyncio.gather(
-        *(engine.service.resume(view.thread_id, answer(view, by=number)) for number in range(8)),
-        return_exceptions=True,
-    )
-    conflicts = [item for item in results if isinstance(item, SessionConflictError)]
-    assert len(conflicts) == 7
-    assert sum(isinstance(item, SessionView) for item in results) == 1
-    assert all(set(item.details) == {"status", "interrupt_id"} for item in conflicts)
-    after = await engine.service.wait(view.thread_id, WAIT)
-    assert after.interrupt is not None
-    assert after.interrupt.message == "two"
-    assert await world.effects(view.thread_id) == ["a"]
-
-
-async def test_p61_resume_of_an_unknown_a_completed_and_a_wrong_interrupt(engine: Runtime) -> None:
-    with pytest.raises(SessionNotFoundError):
-        await engine.service.resume(uuid.uuid4(), ResumeSession(response="yes"))
-    view = await begin(engine, "ask:one")
-    with pytest.raises(SessionConflictError) as wrong:
-        await engine.service.resume(view.thread_id, ResumeSession(interrupt_id="0" * 32, answer={}))
-    assert view.interrupt is not None
-    assert wrong.value.details == {"status": "pending_interrupt", "interrupt_id": view.interrupt.id}
-    await engine.service.resume(view.thread_id, answer(view))
-    await engine.service.wait(view.thread_id, WAIT)
-    with pytest.raises(SessionConflictError) as over:
-        await engine.service.resume(view.thread_id, answer(view))
-    assert over.value.details == {"status": "completed", "interrupt_id": None}
-
-
 async def test_an_answer_that_does_not_fit_leaves_the_question_open(engine: Runtime) -> None:
     view = await begin(engine, "ask:one")
     with pytest.raises(InvalidAnswerError):
         await engine.service.resume(view.thread_id, ResumeSession(response="wrong"))
     assert (await engine.service.get(view.thread_id)).interrupt == view.interrupt
-
-
-async def test_p67_an_existing_thread_id_is_refused_and_changes_nothing(engine: Runtime) -> None:
-    view = await begin(engine, "ask:one")
-    with pytest.raises(SessionExistsError):
-        await engine.service.start(StartSession(requirement="work:x", thread_id=view.thread_id))
-    assert await engine.service.get(view.thread_id) == view
-
-
-async def test_an_idempotency_key_makes_a_repeated_start_one_session(engine: Runtime) -> None:
-    views = await asyncio.gather(*(engine.service.start(script("ask:one"), idempotency_key="k1") for _ in range(4)))
-    assert len({view.thread_id for view in views}) == 1
-    with pytest.raises(SessionConflictError, match="Idempotency-Key"):
-        await engine.service.start(script("ask:other"), idempotency_key="k1")
-
-
-async def test_an_idempotency_key_makes_a_repeated_answer_one_answer(engine: Runtime, world: World) -> None:
-    view = await begin(engine, "ask:one", "work:a", "ask:two", "work:b")
-    body = answer(view)
-    for _ in range(2):
-        await engine.service.resume(view.thread_id, body, idempotency_key="k")
-    after = await engine.service.wait(view.thread_id, WAIT)
-    assert after.interrupt is not None
-    assert after.interrupt.message == "two"
-    again = await engine.service.resume(view.thread_id, body, idempotency_key="k")
-    assert again.interrupt == after.interrupt
-    with pytest.raises(SessionConflictError, match="Idempotency-Key"):
-        await engine.service.resume(view.thread_id, answer(after), idempotency_key="k")
-    assert await world.effects(view.thread_id) == ["a"]
 
 
 async def test_a_permanent_error_fails_the_session_with_its_own_words_and_can_be_retried(engine: Runtime) -> None:

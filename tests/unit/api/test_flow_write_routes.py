@@ -9,9 +9,6 @@ import pytest
 
 from flowise_dev_agent.api.problems import MAX_BODY_BYTES, MAX_FLOW_BODY_BYTES
 from flowise_dev_agent.errors import (
-    FlowiseTimeoutError,
-    InvalidInputError,
-    PatchError,
     StaleBaseError,
     WriteFailedError,
 )
@@ -83,22 +80,6 @@ async def test_p09_a_failed_write_is_a_problem(
     assert response.json()["details"] == failure.details
 
 
-@pytest.mark.parametrize(
-    ("failure", "status", "code"),
-    [
-        (InvalidInputError("The instance prod has no counterpart of 'main' (openAIApi)."), 422, "invalid_input"),
-        (PatchError("The patch cannot be used."), 422, "patch_error"),
-        (FlowiseTimeoutError("Flowise did not answer."), 504, "flowise_timeout"),
-    ],
-)
-async def test_a_write_that_is_not_taken_says_why(
-    http: httpx2.AsyncClient, engine: EngineDouble, failure: Exception, status: int, code: str
-) -> None:
-    engine.flow_writer.failure = failure
-    response = await http.post(f"/flows/{FLOW}/promote", json={"target": "prod"})
-    assert (response.status_code, response.json()["code"]) == (status, code)
-
-
 async def test_bodies_instances_and_keys_reach_the_writer(http: httpx2.AsyncClient, engine: EngineDouble) -> None:
     key = {"Idempotency-Key": "k"}
     there = uuid4()
@@ -153,16 +134,3 @@ async def test_a_body_with_a_flow_may_be_larger_than_others(http: httpx2.AsyncCl
         assert (too_large.status_code, too_large.json()["code"]) == (413, "body_too_large")
     assert (await http.post(f"/flows/{FLOW}/promote", content=large, headers=sent)).status_code == 413
     assert len(engine.flow_writer.calls) == 2
-
-
-async def test_a_flow_is_exported_byte_for_byte(http: httpx2.AsyncClient) -> None:
-    response = await http.get(f"/flows/{FLOW}/export?instance=prod")
-    assert response.json() == {
-        "id": FLOW,
-        "name": "prod",
-        "type": "CHATFLOW",
-        "flow_data": FLOW_DATA,
-        "sha256": "ab" * 32,
-        "updated": "d",
-        "etag": "",
-    }

@@ -6,7 +6,7 @@ from uuid import UUID, uuid4
 import httpx2
 import pytest
 
-from flowise_dev_agent.errors import DatabaseUnavailableError, InvalidAnswerError, SessionConflictError
+from flowise_dev_agent.errors import DatabaseUnavailableError
 from tests.unit.api.conftest import MakeApp, client_of
 from tests.unit.api.service_double import EngineDouble, view
 
@@ -75,43 +75,6 @@ async def test_an_odd_idempotency_key_is_refused(http: httpx2.AsyncClient, engin
     response = await http.post("/sessions", json=START, headers={"Idempotency-Key": key.encode()})  # type: ignore[dict-item]
     assert response.status_code == 422
     assert engine.service.calls == []
-
-
-@pytest.mark.parametrize(("method", "path"), [("GET", ""), ("DELETE", ""), ("POST", "/cancel"), ("POST", "/retry")])
-async def test_p61_an_unknown_session_is_404(http: httpx2.AsyncClient, method: str, path: str) -> None:
-    response = await http.request(method, f"/sessions/{uuid4()}{path}")
-    assert response.status_code == 404
-    assert response.json()["code"] == "session_not_found"
-
-
-async def test_p61_resume_of_an_unknown_session_is_404(http: httpx2.AsyncClient) -> None:
-    response = await http.post(f"/sessions/{uuid4()}/resume", json={"response": "yes"})
-    assert response.status_code == 404
-
-
-async def test_p61_a_lost_race_is_409_with_the_open_interrupt(http: httpx2.AsyncClient, engine: EngineDouble) -> None:
-    engine.service.failure = SessionConflictError(
-        "Another question is open now.", hint="Look.", details={"status": "pending_interrupt", "interrupt_id": "i2"}
-    )
-    response = await http.post(f"/sessions/{uuid4()}/resume", json={"response": "yes"})
-    body = response.json()
-    assert response.status_code == 409
-    assert body["code"] == "session_conflict"
-    assert body["details"]["interrupt_id"] == "i2"
-    assert body["hint"] == "Look."
-
-
-async def test_p60_an_answer_that_does_not_fit_is_422(http: httpx2.AsyncClient, engine: EngineDouble) -> None:
-    engine.service.failure = InvalidAnswerError("The answer is empty.")
-    response = await http.post(f"/sessions/{uuid4()}/resume", json={"response": "x"})
-    assert (response.status_code, response.json()["code"]) == (422, "invalid_answer")
-
-
-async def test_p67_an_existing_thread_id_is_409(http: httpx2.AsyncClient) -> None:
-    body = START | {"thread_id": str(uuid4())}
-    assert (await http.post("/sessions", json=body)).status_code == 202
-    response = await http.post("/sessions", json=body)
-    assert (response.status_code, response.json()["code"]) == (409, "session_exists")
 
 
 async def test_p42_a_database_fault_is_503_and_says_when_to_come_back(

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from uuid import UUID, uuid4
+from uuid import UUID
 
 import httpx2
 import pytest
@@ -62,28 +62,6 @@ async def test_a_client_that_comes_back_gets_what_it_missed(
     headers = {"Last-Event-ID": header} if header else {}
     response = await http.get(f"/sessions/{SESSION}/stream{query}", headers=headers)
     assert next(one["id"] for one in frames(response.text) if "id" in one) == str(first)
-
-
-async def test_p45_an_unknown_session_is_404_before_the_stream_begins(
-    http: httpx2.AsyncClient, engine: EngineDouble
-) -> None:
-    for method, body in (("GET", None), ("POST", {"response": "yes"})):
-        response = await http.request(method, f"/sessions/{uuid4()}/stream", json=body)
-        assert (response.status_code, response.json()["code"]) == (404, "session_not_found")
-    assert engine.service.streams_closed == 0
-
-
-async def test_the_start_stream_ends_with_the_question(http: httpx2.AsyncClient, engine: EngineDouble) -> None:
-    response = await http.post("/sessions/stream", json={"requirement": "x"})
-    assert [one["event"] for one in frames(response.text) if "event" in one] == ["node_start", "token", "interrupt"]
-    assert UUID(response.headers["location"].removeprefix("/sessions/")) in engine.service.views
-    assert engine.service.streams_closed == 1
-
-
-async def test_the_resume_stream_brings_only_what_follows(http: httpx2.AsyncClient, engine: EngineDouble) -> None:
-    response = await http.post(f"/sessions/{SESSION}/stream", json={"response": "yes"})
-    assert [one.get("id") for one in frames(response.text) if "event" in one] == [None, "4", "5"]
-    assert [name for name, _ in engine.service.calls] == ["resume", "events"]
 
 
 async def test_p51_silence_is_filled_with_comments(make_app: MakeApp, engine: EngineDouble) -> None:
