@@ -147,13 +147,15 @@ def with_agreed(capability: Capability, agreed: Capability | None) -> Capability
     )
 
 
-def amended(plan: Plan, answer: AmendAnswer, more_credentials: Iterable[str], schemas: Schemas) -> Plan:
-    """Apply an amendment of the op writer to the plan: add what it lacks, drop the new nodes that it gives up. The
-    capability is not updated.
+def amended(
+    plan: Plan, answer: AmendAnswer, more_credentials: Iterable[str], schemas: Schemas, *, reason: str = ""
+) -> Plan:
+    """Apply an amendment of the op writer to the plan: add what it lacks, drop the new nodes that it gives up, for the
+    reason given or the amendment's own. The capability is not updated.
     """
     dropped = plan.new_nodes & {*answer.removals}
     if dropped:
-        plan = _without_nodes(plan, dropped, answer.reason, schemas)
+        plan = _without_nodes(plan, dropped, reason or answer.reason, schemas)
         answer = answer.model_copy(update={"removals": [id_ for id_ in answer.removals if id_ not in dropped]})
     touched = {*answer.removals, *(node.node_id for node in answer.nodes), *(value.node_id for value in answer.values)}
     known = {node.node_id for node in plan.nodes}

@@ -28,6 +28,7 @@ from flowise_dev_agent.planning.plan_findings import unclear_addresses
 from flowise_dev_agent.planning.preview import planned_flow
 from flowise_dev_agent.schemas.answers import ManualEdits
 from flowise_dev_agent.schemas.plan import AmendAnswer, Plan, PlannedNode, PlannedValue
+from flowise_dev_agent.texts import text
 
 #: Finding codes of credentials, which are asked for before the write.
 _LATER = frozenset({"CREDENTIAL_UNBOUND", "NESTED_CREDENTIAL_UNBOUND"})
@@ -50,12 +51,12 @@ def with_ops(plan: Plan, ops: Sequence[PatchOp], base: GraphIR, schemas: Schemas
     set_ = [op for op in ops if isinstance(op, SetParam)]
     fields = [(op.node_id, op.param_name) for op in ops if isinstance(op, SetParam | UnsetParam)]
     nodes = [
-        PlannedNode(node_id=op.node_id, node_name=op.node_name, purpose="added by hand", label=op.label or "")
+        PlannedNode(node_id=op.node_id, node_name=op.node_name, purpose=op.description or "", label=op.label or "")
         for op in ops
         if isinstance(op, AddNode)
     ]
     nodes += [
-        PlannedNode(node_id=op.new_node_id or op.node_id, node_name=op.node_name, purpose="put in by hand")
+        PlannedNode(node_id=op.new_node_id or op.node_id, node_name=op.node_name, purpose="")
         for op in ops
         if isinstance(op, ReplaceNode)
     ]
@@ -71,12 +72,12 @@ def with_ops(plan: Plan, ops: Sequence[PatchOp], base: GraphIR, schemas: Schemas
         nodes=nodes,
         removals=gone,
         values=[PlannedValue(node_id=op.node_id, param=op.param_name, value=op.value) for op in set_],
-        reason="You took it out.",
+        reason="",
     )
     came = [schema for node in nodes if (schema := schemas.get(node.node_name))]
     credentials = [*required_types(came, {}), *nested_types(ops, schemas, {})]
     kept = plan.model_copy(update={"values": left, "kept": [id_ for id_ in plan.kept if id_ not in touched]})
-    wider = amended(kept, answer, credentials, schemas)
+    wider = amended(kept, answer, credentials, schemas, reason=text("plan.reason.taken_out"))
     made = capability_of(wider, schemas, base)
     return wider.model_copy(update={"capability": with_agreed(made, plan.capability)})
 

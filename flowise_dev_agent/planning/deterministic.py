@@ -152,7 +152,7 @@ def _started(request: PlanRequest) -> Reasoned[Plan]:
 
 def _kept(previous: Plan, request: PlanRequest) -> Reasoned[Plan]:
     """The plan as it was, which can be approved, with the words that only a model could read as not done."""
-    reason = say_in(request.intent.language, "interrupt.words_need_model")
+    reason = text("interrupt.words_need_model")
     unread = [
         part.model_copy(update={"state": "not_understood", "reason": reason})
         for part in request.parts

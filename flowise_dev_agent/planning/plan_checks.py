@@ -26,6 +26,7 @@ from flowise_dev_agent.schemas.plan import (
     PlannedNode,
     PlannedValue,
 )
+from flowise_dev_agent.texts import text
 
 _GO_ON: Final = (
     "`declined` asks a question, and the person wants no more questions. Plan with what is known: mark what you choose "
@@ -178,7 +179,7 @@ def accounted(plan: Plan, accounts: Sequence[PartAccount], request: PlanRequest)
         if account is None:
             problems.append(f"`parts` says nothing about {part.id}: {shortened(part.quote, 120)!r}.")
             parts.append(
-                part.model_copy(update={"state": "not_understood", "reason": "The plan says nothing about it."})
+                part.model_copy(update={"state": "not_understood", "reason": text("plan.reason.not_mentioned")})
             )
             continue
         nodes = [id_ for id_ in account.nodes if id_ in ids]
@@ -194,10 +195,9 @@ def accounted(plan: Plan, accounts: Sequence[PartAccount], request: PlanRequest)
                     f"`parts`: {part.id} is covered, but names no value and no new, changed, removed or kept node "
                     "that does it. Where the flow does it already, or nothing has to be done, say so in `reason`."
                 )
-            state, reason = "assumed", reason or "No node or value of the plan shows it."
+            state, reason = "assumed", reason or text("plan.reason.not_shown")
         elif state != "covered" and not reason:
             problems.append(f"`parts`: {part.id} is {state}, but has no reason.")
-            reason = "No reason was given."
         update = {"state": state, "reason": reason, "nodes": nodes, "values": values}
         parts.append(part.model_copy(update=update))
     return parts, problems

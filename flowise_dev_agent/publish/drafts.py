@@ -9,6 +9,7 @@ from flowise_dev_agent.flowise.client import FlowiseClient
 from flowise_dev_agent.flowise.models import Chatflow, ChatflowCreate
 from flowise_dev_agent.patch import GraphIR, payload_sha256
 from flowise_dev_agent.publish.outcomes import authorize
+from flowise_dev_agent.texts import text
 
 
 def draft_columns(row: Chatflow) -> dict[str, str | None]:
@@ -30,10 +31,10 @@ def why_not_staged(graph: GraphIR) -> str | None:
     id of the flow that runs (measured: a copy answers ENOENT, the original goes on).
     """
     if stored := uploaded_file(graph):
-        return f"{stored}, which Flowise finds only under the flow's own id"
+        return text("note.uploaded_file_elsewhere", stored=stored)
     for node in graph.nodes:
         if node.inputs.get("startInputType") in {"scheduleInput", "webhookTrigger"}:
-            return f"'{node.label}' is started by a schedule or a webhook, and a copy would be started too"
+            return text("note.started_twice", node=node.label)
     return None
 
 
@@ -42,7 +43,7 @@ def uploaded_file(graph: GraphIR) -> str | None:
     for node in graph.nodes:
         for name, value in node.inputs.items():
             if "FILE-STORAGE::" in json.dumps(value):
-                return f"'{node.label}' holds an uploaded file ({name})"
+                return text("note.uploaded_file", node=node.label, field=name)
     return None
 
 

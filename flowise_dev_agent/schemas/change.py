@@ -10,7 +10,7 @@ from flowise_dev_agent.schemas.base import Contract, JsonMapping, Worded
 _OPS: TypeAdapter[list[PatchOp]] = TypeAdapter(list[PatchOp], config=ConfigDict(defer_build=True))
 
 
-class Difference(Contract):
+class Difference(Worded):
     """Difference of two flows, as text and as lists. `moved` lists nodes of which only the position differs."""
 
     summary: str = ""

@@ -11,6 +11,7 @@ from flowise_dev_agent.patch import Finding, PatchOp
 from flowise_dev_agent.patch.model.named_values import NamedValues, named_values
 from flowise_dev_agent.schemas.base import Contract, JsonValue, Versioned, Worded
 from flowise_dev_agent.schemas.document_stores import PlannedStore
+from flowise_dev_agent.texts import say
 
 Operation = Literal["create", "update", "copy", "question"]
 FlowKind = Literal["CHATFLOW", "AGENTFLOW"]
@@ -18,7 +19,7 @@ FlowKind = Literal["CHATFLOW", "AGENTFLOW"]
 UploadKind = Literal["pdf", "word", "excel", "powerpoint", "text", "csv", "json", "html"]
 #: Name of a plan's uploads among the values that cover a part.
 UPLOADS: Final = "uploads"
-NO_TEST: Final = "no question shows it"
+NO_TEST: Final = say("plan.no_test")
 
 
 def numbered(prefix: str) -> BeforeValidator:
@@ -59,7 +60,7 @@ class Intent(Contract):
     parts: list[str] = Field(default_factory=list, description="the requirement in verbatim quotes, one request each")
 
 
-class Part(Contract):
+class Part(Worded):
     """One part of the requirement, in the person's own words, and how the plan covers it."""
 
     id: str = Field(pattern=r"^p\d+$")

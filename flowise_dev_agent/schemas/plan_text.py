@@ -16,8 +16,8 @@ from flowise_dev_agent.patch.model.placeholders import MARK, stands_in
 from flowise_dev_agent.sanitize import shortened
 from flowise_dev_agent.schemas.base import Contract, JsonValue
 from flowise_dev_agent.schemas.document_stores import PlannedStore
-from flowise_dev_agent.schemas.plan import Capability, LineChange, Part, Plan, TestCase
-from flowise_dev_agent.texts import LANGUAGES, say_in, translated
+from flowise_dev_agent.schemas.plan import NO_TEST, Capability, Criterion, LineChange, Part, Plan, TestCase
+from flowise_dev_agent.texts import LANGUAGES, in_language, say_in, text, translated
 
 #: Prompt fields, which hold the person's text unchanged: only the model carries it out.
 PROSE: Final = re.compile(r"(prompt|(?<!reply)messages?|\]\.content|instructions|template|prefix)$", re.IGNORECASE)
@@ -105,30 +105,30 @@ def plan_markdown(plan: Plan, details: ShownPlan | None = None, language: str = 
         kept=[NamedNode(node_id=id_, node_name="", label="") for id_ in plan.kept],
         allows=capability_words(plan.capability, language),
     )
-    text = _Words(plan, given, said)
+    words = _Words(plan, given, language)
     sections: list[tuple[str, Sequence[str]]] = [
-        ("plan.heading.not_done", [text.part(part) for part in plan.not_done]),
+        ("plan.heading.not_done", [words.part(part) for part in plan.not_done]),
         (
             "plan.heading.findings",
             [sentence(one.code, one.params, language) or one.message for one in plan.findings],
         ),
-        ("plan.heading.assumed", [text.part(part) for part in plan.parts if part.state == "assumed"]),
-        ("plan.heading.asked", text.covered()),
-        ("plan.heading.outline", text.outline()),
-        ("plan.heading.values", text.values()),
+        ("plan.heading.assumed", [words.part(part) for part in plan.parts if part.state == "assumed"]),
+        ("plan.heading.asked", words.covered()),
+        ("plan.heading.outline", words.outline()),
+        ("plan.heading.values", words.values()),
         ("plan.heading.document_stores", [_store(one, said) for one in plan.document_stores]),
         (
             "plan.heading.removed",
             [
-                *(f"**{text.node(node)}**" for node in given.removed),
+                *(f"**{words.node(node)}**" for node in given.removed),
                 *(
-                    f"**{text.title(one.source)}** → **{text.title(one.target)}**"
+                    f"**{words.title(one.source)}** → **{words.title(one.target)}**"
                     for one in plan.disconnections
                     if not {one.source, one.target} & {*plan.removals}
                 ),
             ],
         ),
-        ("plan.heading.kept", [f"**{text.node(node)}**" for node in given.kept]),
+        ("plan.heading.kept", [f"**{words.node(node)}**" for node in given.kept]),
         ("plan.heading.allows", given.allows),
         ("plan.heading.steps", plan.steps),
         ("plan.heading.approaches", [f"**{a.label}**: {a.description}" for a in plan.approaches]),
@@ -141,21 +141,15 @@ def plan_markdown(plan: Plan, details: ShownPlan | None = None, language: str = 
             ],
         ),
         ("plan.heading.personal_data", [f"`{name}`" for name in plan.pii_fields]),
-        ("plan.heading.placeholders", [text.place(one) for one in plan.placeholders]),
-        (
-            "plan.heading.criteria",
-            [
-                f"{one.text} ({said('plan.not_tested')}: {one.not_tested})" if one.not_tested else one.text
-                for one in plan.criteria
-            ],
-        ),
-        ("plan.heading.questions", [text.test(one) for one in plan.tests]),
+        ("plan.heading.placeholders", [words.place(one) for one in plan.placeholders]),
+        ("plan.heading.criteria", [words.criterion(one) for one in plan.criteria]),
+        ("plan.heading.questions", [words.test(one) for one in plan.tests]),
     ]
     lines = [f"# {plan.flow_name}", "", shortened(" ".join(plan.goal.split()), _GOAL)]
-    lines += ["", *(f"- {line}" for line in text.summary())]
+    lines += ["", *(f"- {line}" for line in words.summary())]
     for title, items in sections:
         lines += ["", f"## {said(title)}", *(f"- {item}" for item in items)] if items else []
-    return text.titled("\n".join(lines)) + "\n"
+    return words.titled("\n".join(lines)) + "\n"
 
 
 def without_section(markdown: str, heading: str) -> str:
@@ -212,7 +206,7 @@ def capability_words(
             case "credential", *_:
                 words.append(said("plan.allows.new_credential"))
             case "uploads", _, kinds:
-                words.append(_uploads([kind for kind in kinds.split(",") if kind], said))
+                words.append(uploads_text([kind for kind in kinds.split(",") if kind], language))
             case _, _, node_id:
                 words.append(said("plan.allows.upsert", node=node(node_id)))
     return words
@@ -233,10 +227,12 @@ def reached(capability: Capability, said: Callable[..., str]) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def _uploads(kinds: Sequence[str], said: Callable[..., str]) -> str:
+def uploads_text(kinds: Sequence[str], language: str = "en") -> str:
     """Files that people can upload, in words."""
-    names = ", ".join(said(f"plan.upload.{kind}") for kind in kinds)
-    return said("plan.allows.uploads", files=names) if kinds else said("plan.allows.no_uploads")
+    if not kinds:
+        return in_language(text("plan.allows.no_uploads"), language)
+    names = [say_in(language, f"plan.upload.{kind}") for kind in kinds]
+    return in_language(text("plan.allows.uploads", files=names), language)
 
 
 def credential_name(type_: str) -> str:
@@ -249,10 +245,11 @@ def credential_name(type_: str) -> str:
 class _Words:
     """Texts of a plan, with the names of its parts."""
 
-    def __init__(self, plan: Plan, given: ShownPlan, said: Callable[..., str]) -> None:
+    def __init__(self, plan: Plan, given: ShownPlan, language: str) -> None:
         self._plan = plan
         self._given = given
-        self._said = said
+        self._language = language
+        self._said = partial(say_in, language)
         self._titles = {one.node_id: one.label or one.node_name for one in plan.nodes} | given.names
 
     def titled(self, markdown: str) -> str:
@@ -291,7 +288,7 @@ class _Words:
         if plan.operation == "update" and not plan.kept:
             yield said("plan.summary.rest_stays")
         if plan.uploads is not None:
-            yield _uploads(plan.uploads, said)
+            yield uploads_text(plan.uploads, self._language)
         for part in plan.not_done[:_PARTS]:
             yield said("plan.summary.not_done", quote=shortened(part.quote, _QUOTE))
         if len(plan.not_done) > _PARTS:
@@ -322,15 +319,14 @@ class _Words:
         lines: list[str] = []
         for index, one in enumerate(self._given.outline):
             mark = f" ({self._said(f'plan.mark.{one.state}')})" if self._plan.operation == "update" else ""
-            purpose = f": {one.purpose}" if one.purpose else ""
             follower = self._given.outline[index + 1].title if index + 1 < len(self._given.outline) else ""
             ways = [f"{way.name} → **{way.to}**" if way.name else f"→ **{way.to}**" for way in one.leads_to]
             if [way.to for way in one.leads_to] == [follower] and not one.leads_to[0].name:
                 ways = []
-            lines.append(f"{'  ' * one.depth}**{one.title}**{mark}{purpose}")
+            lines.append(f"{'  ' * one.depth}**{one.title}**{mark}{self._about(one.purpose)}")
             lines += [f"{'  ' * (one.depth + 1)}{way}" for way in ways]
         if not lines:
-            lines = [f"**{self.title(one.node_id)}**: {one.purpose}" for one in self._plan.nodes]
+            lines = [f"**{self.title(one.node_id)}**{self._about(one.purpose)}" for one in self._plan.nodes]
         return _indented(lines)
 
     def covered(self) -> list[str]:
@@ -351,11 +347,18 @@ class _Words:
             does += [self._does(id_) for id_ in part.nodes if id_ not in own]
             told = dict.fromkeys(one.node for one in values if PROSE.search(one.param))
             does += [self._said("plan.said_to_model", node=f"**{name}**") for name in told if not does]
-            words = [*does, *([part.reason.rstrip(".")] if part.reason else [])]
+            words = [*does, *([reason.rstrip(".")] if (reason := self._reason(part)) else [])]
             lines.append(
                 f"\u201c{part.quote}\u201d \u2192 {'; '.join(words)}" if words else f"\u201c{part.quote}\u201d"
             )
         return lines
+
+    @staticmethod
+    def _about(purpose: str) -> str:
+        return f": {purpose}" if purpose else ""
+
+    def _reason(self, part: Part) -> str:
+        return translated(part.worded("reason"), self._language)
 
     def _does(self, id_: str) -> str:
         name = f"**{self.title(id_)}**"
@@ -440,7 +443,14 @@ class _Words:
     def part(self, part: Part) -> str:
         """A part that the plan does not cover, with the reason."""
         what = f"{self._said('plan.not_understood')}: " if part.state == "not_understood" else ""
-        return f"\u201c{part.quote}\u201d: {what}{part.reason or self._said('plan.no_reason')}"
+        return f"\u201c{part.quote}\u201d: {what}{self._reason(part) or self._said('plan.no_reason')}"
+
+    def criterion(self, one: Criterion) -> str:
+        """A criterion, and why no test shows it."""
+        if not one.not_tested:
+            return one.text
+        reason = self._said("plan.no_test") if one.not_tested == NO_TEST else one.not_tested
+        return f"{one.text} ({self._said('plan.not_tested')}: {reason})"
 
     def place(self, placeholder: str) -> str:
         """A placeholder; `node.field` in front of it is said by title."""

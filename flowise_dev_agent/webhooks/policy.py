@@ -16,6 +16,7 @@ import httpx2
 
 from flowise_dev_agent.errors import WebhookUrlError
 from flowise_dev_agent.settings import Network
+from flowise_dev_agent.texts import text
 
 MAX_URL_CHARS: Final = 2_000
 _RESOLVE_SECS: Final = 3.0
@@ -26,8 +27,8 @@ Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
 
 #: Registered as global, but never receivers of webhooks: services of cloud hosts, site-local and relay ranges.
 _RESERVED: Final = tuple(
-    ipaddress.ip_network(text)
-    for text in ("168.63.129.16/32", "192.0.0.0/24", "192.88.99.0/24", "fec0::/10", "64:ff9b:1::/48", "2001::/32")
+    ipaddress.ip_network(one)
+    for one in ("168.63.129.16/32", "192.0.0.0/24", "192.88.99.0/24", "fec0::/10", "64:ff9b:1::/48", "2001::/32")
 )
 _NAT64: Final = ipaddress.IPv6Network("64:ff9b::/96")
 
@@ -78,23 +79,23 @@ class UrlPolicy:
             return
         except socket.gaierror as error:
             if error.errno in {socket.EAI_NONAME, getattr(socket, "EAI_NODATA", socket.EAI_NONAME)}:
-                raise _refused("unknown_host", f"the host {target.host} is unknown") from None
+                raise _refused("unknown_host", text("webhook.unknown_host", host=target.host)) from None
 
     def parse(self, url: str) -> Target:
         """Parse a URL. Raises WebhookUrlError for one that no resolved address could make acceptable."""
         if len(url) > MAX_URL_CHARS:
-            raise _refused("malformed", f"it is longer than {MAX_URL_CHARS} characters")
+            raise _refused("malformed", text("webhook.too_long", limit=MAX_URL_CHARS))
         try:
             parsed = httpx2.URL(url)
         except httpx2.InvalidURL:
-            raise _refused("malformed", "it is not a URL") from None
+            raise _refused("malformed", text("webhook.no_url")) from None
         if parsed.scheme not in {"http", "https"} or not parsed.host:
-            raise _refused("malformed", "it must begin with https:// and name a host")
+            raise _refused("malformed", text("webhook.no_host"))
         if parsed.userinfo:
-            raise _refused("userinfo", "it contains a user name or password")
+            raise _refused("userinfo", text("webhook.userinfo"))
         port = parsed.port if parsed.port is not None else {"http": 80, "https": 443}[parsed.scheme]
         if not 0 < port < 65_536:
-            raise _refused("malformed", f"{port} is not a valid port")
+            raise _refused("malformed", text("webhook.port", port=port))
         return Target(parsed, parsed.raw_host.decode("ascii").lower().rstrip("."), port)
 
     async def addresses(self, target: Target) -> list[str]:
@@ -105,11 +106,11 @@ class UrlPolicy:
         try:
             found = await self._resolve(target.host, target.port)
         except UnicodeError:
-            raise _refused("malformed", "its host is not a valid host name") from None
+            raise _refused("malformed", text("webhook.host_name")) from None
         if not found:
             raise socket.gaierror(socket.EAI_NONAME, "no address")
-        for text in found:
-            self._check(target, ipaddress.ip_address(text))
+        for one in found:
+            self._check(target, ipaddress.ip_address(one))
         return list(found)
 
     def _check(self, target: Target, address: Address) -> None:
@@ -117,9 +118,9 @@ class UrlPolicy:
         if target.host in self._hosts or any(one in network for one in (address, meant) for network in self._networks):
             return
         if not _is_public(meant):
-            raise _refused("private_address", f"{target.host} is a private, local or otherwise reserved address")
+            raise _refused("private_address", text("webhook.private_address", host=target.host))
         if target.url.scheme != "https":
-            raise _refused("not_https", "it must begin with https://")
+            raise _refused("not_https", text("webhook.not_https"))
 
 
 def _embedded(address: Address) -> Address:
@@ -141,7 +142,7 @@ def _is_public(address: Address) -> bool:
 
 def _refused(reason: str, why: str) -> WebhookUrlError:
     return WebhookUrlError(
-        f"Webhooks cannot be sent to this URL: {why}.",
-        hint="Use an https URL of a public host, or ask the operator to add the host or network to WEBHOOK_ALLOW.",
+        text("webhook.refused", why=why),
+        hint=text("webhook.use_public"),
         details={"reason": reason},
     )

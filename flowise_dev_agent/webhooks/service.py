@@ -24,6 +24,7 @@ from flowise_dev_agent.schemas.webhooks import (
     StartedView,
 )
 from flowise_dev_agent.settings import ServerSettings
+from flowise_dev_agent.texts import text
 from flowise_dev_agent.webhooks.client import TIMEOUT_SECS
 from flowise_dev_agent.webhooks.policy import UrlPolicy
 
@@ -121,9 +122,8 @@ class WebhookService:
             secret = None
         else:
             raise WebhookSecretError(
-                "Webhooks are signed, and this service has no secret for that.",
-                hint="Ask for one of the session's own with `webhook_own_secret`, or have the operator set"
-                " WEBHOOK_SECRET.",
+                text("webhook.no_secret"),
+                hint=text("webhook.own_secret"),
             )
         await self._config.policy.check_at_start(request.webhook_url)
         return NewWebhook(request.webhook_url, secret)

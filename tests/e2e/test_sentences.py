@@ -207,8 +207,8 @@ async def test_another_language_than_asked_for_does_not_work(
     async with http_of(service) as http:
         view, _ = await _accepted(http, "Copy it as Shop bot 2 and answer in French", target=row.id, operation="copy")
     assert headline(view) == "runs"
-    message = view["interrupt"]["message"]
-    assert "Not shown: The answers are in French (The answer is in English)" in message
+    (criterion,) = view["interrupt"]["data"]["verdict"]["criteria"]
+    assert (criterion["state"], criterion["reason"]) == ("not_shown", "The answer is in English.")
 
 
 @pytest.mark.nightly
@@ -218,7 +218,7 @@ async def test_claude_in_a_flow_that_exists_changes_that_flow_and_keeps_the_mode
     row = await make_flow(flowise_client, "Conversation Chain", name="Billing bot 003")
     flows = {found.id async for found in flowise_client.iter_chatflows()}
     (model,) = [id_ for id_, node in nodes_of(row).items() if node["data"]["name"] == "chatOpenAI"]
-    values = [{"node_id": "chatAnthropic_0", "param": "modelName", "value": "claude-sonnet-4-5"}]
+    values = [{"node_id": "chatAnthropic_0", "param": "modelName", "value": "claude-sonnet-4-6"}]
     criteria = [{"id": "c1", "text": "It answers with Claude Sonnet.", "tests": ["t1"]}]
     new = {"node_id": "chatAnthropic_0", "node_name": "chatAnthropic", "purpose": "the model"}
     answers = _change(
@@ -257,7 +257,7 @@ async def test_claude_in_a_flow_that_exists_changes_that_flow_and_keeps_the_mode
     assert {found.id async for found in flowise_client.iter_chatflows()} == flows
     changed = nodes_of(await flowise_client.get_chatflow(row.id))
     assert model not in changed
-    assert changed["chatAnthropic_0"]["data"]["inputs"]["modelName"] == "claude-sonnet-4-5"
+    assert changed["chatAnthropic_0"]["data"]["inputs"]["modelName"] == "claude-sonnet-4-6"
 
 
 # --- what cannot be asked --------------------------------------------------------------------------------------------

@@ -337,8 +337,7 @@ async def _stopped(
     meanwhile = changes(GraphIR.from_flow_data(known), GraphIR.from_flow_data(stale.flow_data))
     what = "draft" if where == "work" and state.is_staged else "flow"
     if meanwhile.text == "no difference":
-        unseen = "Its nodes are the same; its name, layout or another setting was changed."
-        meanwhile = meanwhile.model_copy(update={"text": unseen})
+        meanwhile = meanwhile.model_copy(update={"text": text("change.nodes_same")})
     found = StaleBase(
         where=where,
         message=text(f"interrupt.overtaken_{what}" if conflict else f"interrupt.stale_{what}"),

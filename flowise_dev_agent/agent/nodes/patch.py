@@ -47,6 +47,7 @@ from flowise_dev_agent.publish import changes
 from flowise_dev_agent.schemas.change import Difference
 from flowise_dev_agent.schemas.event_data import ArtifactData, RetryData
 from flowise_dev_agent.schemas.plan import AmendAnswer, FunctionSample, NothingToChange, OpsAnswer, PatchAnswer, Plan
+from flowise_dev_agent.schemas.plan_text import uploads_text
 from flowise_dev_agent.texts import text
 
 #: Similarity (difflib ratio) from which an unknown node type counts as a known one misspelt.
@@ -233,11 +234,14 @@ async def compile_flow_data(state: AgentState, runtime: Runtime[AgentContext]) -
     if not ops and (plan.leaves_nodes or (plan.operation == "copy" and not plan.changes)):
         # A copy as it is, a flow with another name or other uploads, and one whose document store grows: the very bytes
         # of the original.
-        words = f"renamed to '{plan.new_name}'" if plan.new_name else "an unchanged copy"
         if plan.only_fills:
-            words = f"the flow stays as it is; more files in {', '.join(one.name for one in plan.document_stores)}"
-        elif plan.uploads is not None and not plan.new_name and plan.operation == "update":
-            words = f"the flow stays as it is; uploads: {', '.join(plan.uploads or ()) or 'none'}"
+            words = text("change.more_files", stores=[one.name for one in plan.document_stores])
+        elif plan.new_name:
+            words = text("change.renamed", name=plan.new_name)
+        elif plan.uploads is not None and plan.operation == "update":
+            words = uploads_text(plan.uploads)
+        else:
+            words = text("change.unchanged_copy")
         change = Difference(text=words)
         check = CheckState(flow_sha=state.write.current_sha, change=change, unknown_types=[])
         return {"check": check, "catalogue": drift.catalogue}

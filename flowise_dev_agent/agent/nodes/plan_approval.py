@@ -66,8 +66,7 @@ async def hitl_plan_v2(state: AgentState, runtime: Runtime[AgentContext]) -> Upd
     if declined:
         update["request"] = RequestState(design=None)
         # The answer to the question that was asked, or another requirement; both are read from the start, as answers.
-        instead = "This cannot be built as described. What should be built instead?"
-        question = declined if state.plan.current.asks else instead
+        question = declined if state.plan.current.asks else text("interrupt.what_instead")
         update["intent"] = IntentState(clarifications=[*state.intent.clarifications, (question, answer["feedback"])])
     else:
         update["intent"] = state.with_words(answer["feedback"])

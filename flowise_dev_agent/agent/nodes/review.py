@@ -270,11 +270,12 @@ def _is_unwritten(state: AgentState) -> bool:
 
 async def _difference(state: AgentState, context: AgentContext) -> Difference | None:
     """Difference between the original flow and the current one, over all iterations."""
-    if state.write.original_sha is None:
+    write = state.write
+    if write.original_sha is None or (state.plan.current.leaves_nodes and write.original_sha == write.current_sha):
         return state.check.change
     before, after = [
         GraphIR.from_flow_data(await context.blobs.get(str(sha256)))
-        for sha256 in (state.write.original_sha, state.write.current_sha)
+        for sha256 in (write.original_sha, write.current_sha)
     ]
     return changes(before, after)
 

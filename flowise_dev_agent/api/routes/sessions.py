@@ -37,7 +37,7 @@ from flowise_dev_agent.schemas.usage import ExpectedCost, SessionKind
 from flowise_dev_agent.schemas.verdict import Trace
 from flowise_dev_agent.schemas.webhooks import DeliveryList, DeliveryView, StartedView
 from flowise_dev_agent.sessions.summary import as_html
-from flowise_dev_agent.texts import Language
+from flowise_dev_agent.texts import Language, text
 from flowise_dev_agent.webhooks.service import started_view
 
 _LATER = "Still working; come back by GET or the stream."
@@ -88,10 +88,7 @@ async def start_session_stream(
 ) -> EventSourceResponse:
     """Start a session and stream its events through the first question, the end or an error."""
     if body.webhook_own_secret:
-        raise WebhookSecretError(
-            "A stream of events has no place for the session's own webhook secret.",
-            hint="Start the session by POST /sessions and follow it by GET /sessions/{id}/stream.",
-        )
+        raise WebhookSecretError(text("webhook.no_place"), hint=text("webhook.start_then_follow"))
     count_session_start(request)
     view = await service.start(body, idempotency_key=idempotency_key)
     headers = {"Location": f"/sessions/{view.thread_id}"}

@@ -17,6 +17,7 @@ from flowise_dev_agent.planning.wording import one_line
 from flowise_dev_agent.redaction import MASK, masked
 from flowise_dev_agent.sanitize import shortened
 from flowise_dev_agent.schemas.plan import Part, Plan
+from flowise_dev_agent.texts import text
 
 
 def missing_resources(context: PlanContext) -> PlanContext:
@@ -56,7 +57,7 @@ def without_missing_resources(plan: Plan) -> Plan:
     """Mark parts as not possible if a finding names something that they need and the server does not give."""
     lacking = [one for one in plan.findings if one.code in (NOT_ON_THE_SERVER, VARIABLE_NOT_BY_CALLER)]
     parts = [
-        part.model_copy(update={"state": "not_possible", "reason": why.message})
+        part.model_copy(update={"state": "not_possible", "reason": why.words})
         if part.state == "covered" and (why := next((one for one in lacking if _needs(part, one)), None))
         else part
         for part in plan.parts
@@ -87,7 +88,7 @@ def with_uncovered_parts(plan: Plan, request: PlanRequest) -> tuple[Plan, list[s
                 f"`parts`: {part.id} is covered, but {named} is in no value, prompt, label, criterion, test or reason "
                 "of the plan. Put it there, or say what is not done."
             )
-            reason = f"The plan does not contain {named}."
+            reason = text("plan.reason.not_contained", names=named)
             part = part.model_copy(update={"state": "not_understood", "reason": reason})
         parts.append(part)
     return plan.model_copy(update={"parts": parts}), problems

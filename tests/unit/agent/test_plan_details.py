@@ -5,16 +5,33 @@ from typing import Any
 import pytest
 
 from flowise_dev_agent.approval.binding import capability_of
+from flowise_dev_agent.approval.manual_edits import with_ops
 from flowise_dev_agent.knowledge.nodes import NodeStore
-from flowise_dev_agent.patch import GraphIR, Schemas, compile_ops
+from flowise_dev_agent.patch import GraphIR, RemoveNode, Schemas, compile_ops
 from flowise_dev_agent.planning.details import plan_details
-from flowise_dev_agent.schemas.plan import Capability, Intent, NamedConnection, Part, Plan, TestCase
+from flowise_dev_agent.schemas.plan import Capability, Criterion, Intent, NamedConnection, Part, Plan, TestCase
 from flowise_dev_agent.schemas.plan_text import capability_words, plan_markdown
-from flowise_dev_agent.texts import LANGUAGES, catalogue
+from flowise_dev_agent.texts import LANGUAGES, catalogue, say, say_in
 from tests.unit.agent.rig import OPENAI, Bench
 from tests.unit.agent.test_graph import credentials, ops
 from tests.unit.agent.test_plan_binding import CHAT, contract, planned, value
 from tests.unit.agent.test_update import add_flow, made_for, plan
+
+
+def test_p123_what_code_says_of_a_part_is_said_in_the_persons_language(catalogue: NodeStore) -> None:
+    part = Part(id="p1", quote="fetch orders", state="covered", nodes=["requestsGet_0"])
+    wanted = contract(planned("requestsGet_0", existing=False), parts=[part])
+    after = with_ops(wanted, [RemoveNode(node_id="requestsGet_0")], GraphIR.empty(), catalogue.schemas)
+    assert after.parts[0].texts["reason"].code == "plan.reason.taken_out"
+    stored = Plan.model_validate(after.model_dump())
+    shown = plan_markdown(stored, language="de")
+    assert say_in("de", "plan.reason.taken_out") in shown
+    assert say("plan.reason.taken_out") not in shown
+
+
+def test_p123_a_criterion_that_no_test_shows_says_so_in_the_persons_language() -> None:
+    wanted = contract(criteria=[Criterion(id="c1", text="It is quick.")]).linked()
+    assert say_in("de", "plan.no_test") in plan_markdown(wanted, language="de")
 
 
 def test_p84_a_change_of_a_text_shows_the_old_and_the_new_one(catalogue: NodeStore) -> None:

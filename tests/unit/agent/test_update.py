@@ -563,7 +563,7 @@ async def test_a_copy_without_a_change_is_the_very_text_of_the_original() -> Non
     bench.reasoner.plans = [plan(operation="copy", flow_name=title, nodes=[], credential_requirements=[])]
     await bench.start("a copy of it", target=row.id)
     review = await bench.answer(action="approve")
-    assert review["data"]["change"]["text"] == "no difference"
+    assert review["data"]["change"]["texts"]["text"]["code"] == "change.unchanged_copy"
     await bench.answer(action="accept")
     (copy,) = [item for item in bench.flowise.flows.values() if item.id != row.id]
     assert (copy.name, copy.flow_data, copy.deployed) == ("Sales bot (copy)", row.flow_data, True)
@@ -709,6 +709,7 @@ async def test_a_flow_that_is_only_renamed_goes_through_draft_test_and_decision(
     await bench.start("call it Night desk", target=row.id)
     review = await bench.answer(action="approve")
     assert review["type"] == "result_review"
+    assert review["data"]["change"]["texts"]["text"] == {"code": "change.renamed", "params": {"name": "Night desk"}}
     (draft,) = drafts(bench)
     assert (draft.flow_data, bench.flowise.flows[row.id].name) == (row.flow_data, row.name)
     await bench.answer(action=decision)

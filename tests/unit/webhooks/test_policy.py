@@ -7,6 +7,7 @@ from ipaddress import ip_network
 import pytest
 
 from flowise_dev_agent.errors import WebhookUrlError
+from flowise_dev_agent.texts import Text, in_language
 from flowise_dev_agent.webhooks.policy import Resolve, UrlPolicy
 
 PUBLIC = "93.184.216.34"
@@ -212,6 +213,27 @@ async def test_an_unknown_host_is_refused_and_a_resolver_out_of_order_is_not(num
         raise socket.gaierror(number, "no")
 
     assert await reason(UrlPolicy(resolve=resolve), "https://hooks.example.com/") == why
+
+
+@pytest.mark.parametrize(
+    ("url", "address"),
+    [
+        ("https://h.example/" + "a" * 2_000, PUBLIC),
+        ("https://[v1.x]/", PUBLIC),
+        ("ftp://h.example/", PUBLIC),
+        ("https://user@h.example/", PUBLIC),
+        ("https://h.example:0/", PUBLIC),
+        ("https://h.example/", "10.0.0.1"),
+        ("http://h.example/", PUBLIC),
+    ],
+)
+async def test_p123_why_a_url_is_refused_is_said_in_the_persons_language(url: str, address: str) -> None:
+    with pytest.raises(WebhookUrlError) as caught:
+        await policy(addresses=[address]).check_at_start(url)
+    said = in_language(caught.value.message, "de")
+    assert isinstance(caught.value.message, Text)
+    assert said.startswith("An diese URL")
+    assert " it " not in said
 
 
 async def test_a_message_does_not_repeat_the_path() -> None:

@@ -11,6 +11,7 @@ import type { Mark } from "../../flow/merge";
 import { ParamFiles } from "../../flow/ParamFiles";
 import { readable } from "../../flow/readable";
 import { t } from "../../i18n";
+import { worded } from "../../i18n/texts";
 import { fieldsOf, type Schema } from "../../ui/form/schema";
 import { Findings } from "./controls";
 
@@ -153,7 +154,7 @@ function Parts({ parts, drawn, values }: { parts: Part[]; drawn: Map<string, Pre
               </span>
               <span className="words">
                 <span className="clip-3">“{part.quote}”</span>
-                {part.reason && <small className="reason">{part.reason}</small>}
+                {part.reason && <small className="reason">{worded(part, "reason")}</small>}
                 {nodes.length > 0 && (
                   <button type="button" className="points" {...pointer(part.nodes)}>
                     {nodes.map((node) => node.label).join(", ")}

@@ -63,6 +63,11 @@ export function ResultReviewForm({ question, session, busy, send }: FormProps<In
           <strong>{t("What changed:")}</strong> {inWords(change)}. {t("The picture shows it.")}
         </p>
       )}
+      {change?.texts?.text && (
+        <p>
+          <strong>{t("What changed:")}</strong> {worded(change, "text")}
+        </p>
+      )}
       {tests.some((one) => !one.passed && one.category === "CREDENTIAL") && (
         <div className="note warn">
           <p>{t("A credential is missing or was rejected. Add one, then say below which one to use.")}</p>
