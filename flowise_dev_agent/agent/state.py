@@ -24,7 +24,7 @@ from flowise_dev_agent.schemas.base import Contract, JsonObject, Kept, KeptText,
 from flowise_dev_agent.schemas.change import Conflict, Difference
 from flowise_dev_agent.schemas.designs import ChosenStarter, DesignForm, stored_form
 from flowise_dev_agent.schemas.interrupts import MissingCredential, TargetCandidate, TargetFlow, WriteMode
-from flowise_dev_agent.schemas.plan import Capability, FunctionSample, Intent, Operation, Plan
+from flowise_dev_agent.schemas.plan import Capability, FunctionSample, Intent, Operation, Plan, PlannedValue
 from flowise_dev_agent.schemas.usage import BudgetCeilings, DegradedPhase, Usage
 from flowise_dev_agent.schemas.verdict import TestedIteration, Trial, Verdict
 from flowise_dev_agent.settings import Phase
@@ -126,6 +126,9 @@ class PlanState(StatePart):
     approved: bool = False
     #: Capability that the last approval covers.
     agreed: Capability | None = None
+    #: Values of the last approval, and the iteration that it is for: what a later one changes is a repair.
+    agreed_values: list[PlannedValue] = Field(default_factory=list[PlannedValue])
+    agreed_iteration: int = 0
     #: Quotes of the requirements that the person agreed to drop.
     agreed_not_done: list[str] = Field(default_factory=list[str])
     #: Source of a plan that no model made.
@@ -256,6 +259,8 @@ class KeptIteration(TestedIteration):
 
     flow_sha: str
     tested_sha: str
+    #: What the tests found wrong: the reason of what the next iteration changes.
+    reason: KeptText | None = None
 
 
 class ReviewState(StatePart):

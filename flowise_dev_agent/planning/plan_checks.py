@@ -223,7 +223,7 @@ def is_done_by_values(request: PatchRequest) -> bool:
     shown = changed.union(plan.kept)
     if not all(shown.issuperset(part.nodes) for part in plan.parts if part.state == "covered" and not part.values):
         return False
-    new = [value for value in plan.values if not _stands(value, base)]
+    new = [value for value in plan.values if not stands(value, base)]
     return bool(new) and all(_is_plain(value, request) for value in new)
 
 
@@ -246,7 +246,7 @@ def _is_plain(value: PlannedValue, request: PatchRequest) -> bool:
     )
 
 
-def _stands(value: PlannedValue, base: GraphIR) -> bool:
+def stands(value: PlannedValue, base: GraphIR) -> bool:
     """True if the flow already has the value."""
     node, steps = base.node(value.node_id), parse_path(value.param)
     old = value_at(node.inputs, steps) if node and steps else None

@@ -23,6 +23,16 @@ class Difference(Worded):
     moved: list[str] = Field(default_factory=list)
 
 
+class RepairedValue(Worded):
+    """Value that a repair changed after the approval, and what it was changed for."""
+
+    node: str = Field(description="Title of the node.")
+    field: str
+    before: str
+    after: str
+    reason: str = ""
+
+
 class Conflict(Contract):
     """Conflict: someone else saved the flow right after the session's write. Both texts are stored as versions."""
 

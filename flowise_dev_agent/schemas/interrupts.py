@@ -21,7 +21,7 @@ from flowise_dev_agent.schemas.base import (
     Worded,
     read_as,
 )
-from flowise_dev_agent.schemas.change import Difference
+from flowise_dev_agent.schemas.change import Difference, RepairedValue
 from flowise_dev_agent.schemas.designs import ChosenStarter, DesignForm
 from flowise_dev_agent.schemas.plan import Approach, Capability, Part, Plan
 from flowise_dev_agent.schemas.plan_text import ShownPlan
@@ -178,6 +178,9 @@ class ResultReviewData(Decided):
     tests: list[Trial] = Field(default_factory=list)
     baseline: list[Trial] = Field(default_factory=list, description="The same questions, asked before the change.")
     regressions: list[Regression] = Field(default_factory=list)
+    repaired: list[RepairedValue] = Field(
+        default_factory=list, description="Values that repairs changed after the approval."
+    )
     iterations: list[TestedIteration] = Field(
         default_factory=list, description="The iterations that can be accepted, the newest last; empty for one."
     )

@@ -399,7 +399,7 @@ class _Words:
     def _listed_field(self, value: ShownValue) -> str:
         """Name of a field; of a row it is the name of its list."""
         row = _IN_ROW.fullmatch(value.param)
-        return _in_words(row[1].rpartition(".")[2]) if row else self._field(value)
+        return in_words(row[1].rpartition(".")[2]) if row else self._field(value)
 
     def _value(self, value: ShownValue) -> str:
         """A field that is set: old and new value, or a longer text with its differences marked."""
@@ -417,7 +417,7 @@ class _Words:
             return value.label
         parts = [one for one in re.split(r"[.\[\]]+", value.param) if one]
         last = parts[-1] if parts else value.param
-        return _in_words(last if not last.isdigit() else value.param)
+        return in_words(last if not last.isdigit() else value.param)
 
     def _readable(self, value: JsonValue) -> str:
         """A value in words: names in place of ids and types, rows and settings as `name: value`."""
@@ -458,7 +458,7 @@ class _Words:
         node_id, dot, param = head.partition(".")
         if not (colon and dot and node_id in self._titles):
             return placeholder
-        return f"**{self.title(node_id)}**, {_in_words(param)}: {rest}"
+        return f"**{self.title(node_id)}**, {in_words(param)}: {rest}"
 
     def test(self, case: TestCase) -> str:
         """All turns of a test conversation."""
@@ -485,10 +485,10 @@ def _row(fields: Mapping[str, str]) -> str:
 
 
 def _fields(fields: Mapping[str, str]) -> str:
-    return ", ".join(f"{_in_words(name)}: {words}" for name, words in fields.items())
+    return ", ".join(f"{in_words(name)}: {words}" for name, words in fields.items())
 
 
-def _in_words(name: str) -> str:
+def in_words(name: str) -> str:
     """Name of a field in words: `startInputType` is "Start input type"."""
     words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|[_.\[\]]+", " ", name).strip()
     return words[:1].upper() + words[1:].lower() if not words.isupper() else words

@@ -28,6 +28,7 @@ from flowise_dev_agent.agent.state import (
     Update,
 )
 from flowise_dev_agent.agent.toolbox import SessionToolbox
+from flowise_dev_agent.approval.agreed_values import changed_values
 from flowise_dev_agent.approval.binding import amended, beyond_approval, capability_of, with_agreed
 from flowise_dev_agent.approval.ops import UNUSABLE, PatchScope, compiled, completed, findings_of
 from flowise_dev_agent.errors import ModelOutputError, PatchError
@@ -158,7 +159,7 @@ async def compile_patch_ir(
             break
         takes_back = not plan.new_nodes.isdisjoint(answer.removals)
         plan = _amended(plan, answer, request.nodes, original)
-        if takes_back or _needs_approval(plan, state):
+        if takes_back or changed_values(plan, state.plan.agreed_values, graph) or _needs_approval(plan, state):
             return {**await _back_to_the_person(plan, answer.reason, state, context), "usage": usage}
         # Findings on ops of the old plan do not apply to the amended one.
         request = replace(request, plan=plan, findings=(), previous_ops=())

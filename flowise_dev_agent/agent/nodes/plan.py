@@ -24,6 +24,7 @@ from flowise_dev_agent.agent.state import (
     WriteState,
 )
 from flowise_dev_agent.agent.toolbox import SessionToolbox
+from flowise_dev_agent.approval.agreed_values import changed_values, with_agreed_values
 from flowise_dev_agent.approval.binding import beyond_approval, capability_of, with_agreed
 from flowise_dev_agent.knowledge.model_ends import UsedModel
 from flowise_dev_agent.patch import Finding, GraphIR
@@ -63,6 +64,9 @@ async def plan_v2(
     plan, pattern_update = await pattern_reuse.apply_pattern(state, match, plan, context, emit, by_form=by_form)
     planned = PlanContext(plan=plan, request=request, lookups=lookups, by_form=by_form)
     planned = await passed(planned, (*OF_FORM, *OF_TAKEN_PLAN) if by_form else OF_TAKEN_PLAN)
+    repairs = state.plan.approved and state.review.verdict is not None
+    if planned.is_open and repairs:
+        planned = planned.having(with_agreed_values(planned.plan, state.plan.agreed_values, planned.base))
     if planned.is_open:
         capability = capability_of(planned.plan, request.nodes.schemas, planned.base)
         planned = planned.found(found.failed).changed(capability=with_agreed(capability, state.plan.agreed))
@@ -79,9 +83,14 @@ async def plan_v2(
         "credentials": await _matched_credentials(state, context, plan, found.flows.credentials),
         "usage": usage,
     }
+    approved = _is_approved(state, request.previous, plan)
+    changed = changed_values(plan, state.plan.agreed_values, planned.base) if repairs else []
     update["plan"] = PlanState(
         contract=plan,
-        approved=_is_approved(state, request.previous, plan),
+        approved=approved and not changed,
+        # What the person asked for at the result is agreed to; a repair is not.
+        agreed_values=state.plan.agreed_values if repairs or not approved else plan.values,
+        agreed_iteration=state.plan.agreed_iteration if repairs or not approved else state.iteration,
         amended=None,
         starter=result.starter,
         by_form=by_form,

@@ -49,6 +49,8 @@ async def hitl_plan_v2(state: AgentState, runtime: Runtime[AgentContext]) -> Upd
                 contract=plan,
                 approved=True,
                 agreed=plan.capability,
+                agreed_values=plan.values,
+                agreed_iteration=state.iteration,
                 agreed_not_done=[part.quote for part in plan.not_done],
                 amended=None,
                 approach=answer.get("approach"),

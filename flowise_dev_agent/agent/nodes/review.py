@@ -5,6 +5,7 @@ import json
 from collections.abc import Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any, Final, Literal
 
 from langgraph.runtime import Runtime
@@ -42,10 +43,12 @@ from flowise_dev_agent.planning.passes.mappings import kept_to
 from flowise_dev_agent.planning.passes.personal_data import without_personal_data
 from flowise_dev_agent.publish import changes
 from flowise_dev_agent.redaction import redacted
-from flowise_dev_agent.schemas.change import Difference
+from flowise_dev_agent.schemas.base import kept
+from flowise_dev_agent.schemas.change import Difference, RepairedValue
 from flowise_dev_agent.schemas.event_data import TestData
 from flowise_dev_agent.schemas.interrupts import FlowLink, Option, ResultReviewData, ResultReviewInterrupt
 from flowise_dev_agent.schemas.plan import Plan, TestCase
+from flowise_dev_agent.schemas.plan_text import in_words
 from flowise_dev_agent.schemas.verdict import FLOW_BUGS, Regression, TestedIteration, Trace, Trial, Verdict
 from flowise_dev_agent.settings import LimitSettings
 from flowise_dev_agent.testing.checks import comparable
@@ -60,6 +63,8 @@ PARALLEL_PREDICTIONS = 4
 _FULL_LIMIT = 1_000_000
 #: Earlier iterations that are kept beside the newest.
 _MOST_KEPT = 9
+#: Most values changed by repairs that a review lists.
+_MOST_REPAIRED = 20
 _RESULTS: Final = TypeAdapter(list[Trial])
 
 
@@ -181,6 +186,7 @@ def _with_this(state: AgentState, verdict: Verdict) -> list[KeptIteration]:
         shown=[item.text for item in verdict.criteria if item.state == "shown"],
         flow_sha=str(state.write.current_sha),
         tested_sha=str(state.tests.tested_sha),
+        reason=kept(verdict.worded("reason")) if verdict.reason else None,
     )
     others = [one for one in state.review.iterations if one.iteration != this.iteration]
     return [*others[-_MOST_KEPT:], this]
@@ -210,8 +216,9 @@ def next_step(state: AgentState, verdict: Verdict, limits: LimitSettings) -> tup
 async def hitl_review_v2(state: AgentState, runtime: Runtime[AgentContext]) -> Update:
     """Show the tested flow and wait."""
     difference = await _difference(state, runtime.context)
+    repaired = await _repaired(state, runtime.context)
     answer: dict[str, Any] = interrupt(
-        _result_review(state, runtime.context, difference).in_language(state.language).as_value()
+        _result_review(state, runtime.context, difference, repaired).in_language(state.language).as_value()
     )
     stage = state.write.stage
     match answer["action"]:
@@ -230,7 +237,14 @@ async def hitl_review_v2(state: AgentState, runtime: Runtime[AgentContext]) -> U
             plan, credentials = await with_edits(state, runtime.context, ops, base)
             return {
                 "answer": answer,
-                "plan": PlanState(contract=plan, approved=True, agreed=plan.capability, feedback=None),
+                "plan": PlanState(
+                    contract=plan,
+                    approved=True,
+                    agreed=plan.capability,
+                    agreed_values=plan.values,
+                    agreed_iteration=state.iteration + 1,
+                    feedback=None,
+                ),
                 "credentials": credentials,
                 "patch": PatchState(ops=ops, samples=[], nothing_to_change=None, own=True),
                 "check": CheckState(
@@ -280,7 +294,29 @@ async def _difference(state: AgentState, context: AgentContext) -> Difference | 
     return changes(before, after)
 
 
-def _result_review(state: AgentState, context: AgentContext, difference: Difference | None) -> ResultReviewInterrupt:
+async def _repaired(state: AgentState, context: AgentContext) -> list[RepairedValue]:
+    """Values that repairs changed since the approval, with what they were changed for."""
+    since = [one for one in state.review.iterations if one.iteration >= state.plan.agreed_iteration]
+    found: list[RepairedValue] = []
+    for before, after in pairwise(since):
+        old, new = [GraphIR.from_flow_data(await context.blobs.get(one.flow_sha)) for one in (before, after)]
+        found += [
+            RepairedValue(
+                node=node.label or node.name,
+                field=in_words(field.name),
+                before=field.before,
+                after=field.after,
+                reason=before.reason.words if before.reason else "",
+            )
+            for node in changes(old, new).changed
+            for field in node.fields
+        ]
+    return found[:_MOST_REPAIRED]
+
+
+def _result_review(
+    state: AgentState, context: AgentContext, difference: Difference | None, repaired: Sequence[RepairedValue]
+) -> ResultReviewInterrupt:
     plan, verdict, write = state.plan.current, state.review.verdict, state.write
     results, baseline = state.tests.results, state.tests.baseline or []
     chatflow_id = str(write.chatflow_id)
@@ -302,6 +338,14 @@ def _result_review(state: AgentState, context: AgentContext, difference: Differe
     worse = len({item.question for item in found if item.worse})
     if worse:
         said.append(text("interrupt.went_better", number=worse))
+    if repaired:
+        said.append(text("interrupt.changed_since_approval"))
+        for one in repaired:
+            before, after = one.before or "–", one.after or "–"
+            said += [
+                text("interrupt.value_changed", node=one.node, field=one.field, before=before, after=after),
+                one.worded("reason"),
+            ]
     said += dict.fromkeys(one.words for one in state.check.findings if is_remark(one))
     iterations = _acceptable(state)
     before = best_of(iterations[:-1])
@@ -325,6 +369,7 @@ def _result_review(state: AgentState, context: AgentContext, difference: Differe
             tests=judged,
             baseline=baseline,
             regressions=found,
+            repaired=list(repaired),
             iterations=iterations,
             change=difference,
             notes=[note.words for note in state.plan.notes],

@@ -71,17 +71,17 @@ async def updating(*answers: Any) -> tuple[Bench, str]:
 
 
 async def test_an_amendment_within_the_approval_goes_on_with_the_amended_plan() -> None:
-    more = AmendAnswer(values=[value("chatOpenAI_0", "temperature", 0.3)], reason="0.1 is too cold")
+    more = AmendAnswer(values=[COLD], reason="said again")
     bench, _ = await updating(more, list(COLDER))
     review = await bench.answer(action="approve")
     assert review["type"] == "result_review"
     assert bench.reasoner.seen["patch"][1].plan.values == more.values
-    assert inputs_of(drafts(bench)[0], "chatOpenAI_0")["temperature"] == 0.3
+    assert inputs_of(drafts(bench)[0], "chatOpenAI_0")["temperature"] == 0.1
 
 
 async def test_after_an_amendment_nothing_of_the_ops_for_the_former_plan_is_shown() -> None:
     wrong: list[PatchOp] = [SetParam(node_id="chatOpenAI_0", param_name="nosuch", value=1)]
-    more = AmendAnswer(values=[value("chatOpenAI_0", "temperature", 0.3)], reason="0.1 is too cold")
+    more = AmendAnswer(values=[COLD], reason="said again")
     bench, _ = await updating(wrong, more, list(COLDER))
     await bench.answer(action="approve")
     [_, second, third] = bench.reasoner.seen["patch"]
