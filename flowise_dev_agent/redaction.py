@@ -70,6 +70,13 @@ _SECRET_NAME: Final = re.compile(
     r"|^(x_.{0,40}_key|(set_)?cookie)$",
     re.IGNORECASE,
 )
+#: A text in place of a secret: nothing, `<your token>`, `YOUR_API_TOKEN`, `${API_TOKEN}`, with or without a scheme.
+_NO_SECRET: Final = re.compile(
+    r"(?:(?:bearer|basic|token)\b[ \t]{0,5})?"
+    r"(?:|<[^<>]{1,60}>|\[[A-Za-z _-]{1,60}\]|\$\{?[A-Za-z_][A-Za-z0-9_]{0,60}\}?"
+    r"|your[ _-][a-z _-]{1,60}|[x*.]{3,60})",
+    re.IGNORECASE,
+)
 #: `name: value` and `name=value` in a text, where the value can be a secret.
 _ASSIGNED: Final = re.compile(
     r"\b((?:[a-z]{1,20}[-_]){0,3}(?:api[-_]?key|secret|token|password|passwd|authorization|access[-_]?key)"
@@ -109,11 +116,12 @@ def named_secret(name: str) -> bool:
 def looks_secret(name: str, value: Any) -> bool:
     """True for a value that has a known form, or a name that only secrets have.
 
-    A reference to a Flowise variable (`{{$vars.key}}`) is the right way to do it and no secret.
+    A reference to a Flowise variable (`{{$vars.key}}`) is the right way to do it and no secret, nor is a text that
+    stands for one (`Bearer <your token>`).
     """
     if holds_secret(value):
         return True
-    return isinstance(value, str) and bool(value.strip()) and not _is_reference(value) and named_secret(name)
+    return isinstance(value, str) and not _is_reference(value) and named_secret(name) and not _stands_for_one(value)
 
 
 def masked(text: str) -> str:
@@ -200,6 +208,10 @@ def _may_hold(text: str) -> bool:
 
 def _is_reference(text: str) -> bool:
     return "{{" in text and "}}" in text
+
+
+def _stands_for_one(text: str) -> bool:
+    return _NO_SECRET.fullmatch(text.strip()) is not None
 
 
 def _masked_random(match: re.Match[str]) -> str:

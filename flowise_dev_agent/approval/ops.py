@@ -41,7 +41,7 @@ _WORD: Final = re.compile(r"\w+")
 #: Findings that are no errors once the person has decided to go on without a credential.
 _CREDENTIAL_CODES = frozenset({"CREDENTIAL_UNBOUND", "NESTED_CREDENTIAL_UNBOUND"})
 #: Findings allowed in a person's unfinished flow; where the agent's change causes them, they are errors.
-_LOOSE_CODES = frozenset({"ISOLATED_NODE", "DEAD_END"})
+_LOOSE_CODES = frozenset({"ISOLATED_NODE", "DEAD_END", "NOT_ON_SERVER", "ONLY_INDEXES", "UNKNOWN_VARIABLE"})
 
 
 #: Finding code of texts that read files where nobody can upload any.
@@ -53,6 +53,8 @@ _NOT_FOR_OPS = frozenset(
         MODEL_ENDED,
         MODEL_ENDS,
         FILES_NOT_TAKEN,
+        "CREDENTIAL_MAY_LACK",
+        "SERVER_SETTING_NEEDED",
         "UNKNOWN_PARAM",
         "UNVERIFIED_NODE",
         "STEP_WITHOUT_TITLE",

@@ -1,13 +1,17 @@
 """Validation of a flow against a server: the validator, with the server's node types, credentials, tools and models."""
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from contextlib import suppress
+from typing import Final
 
 from flowise_dev_agent.errors import FlowiseAuthError, PatchError
 from flowise_dev_agent.flowise.client import FlowiseClient
 from flowise_dev_agent.knowledge.model_ends import used_models
-from flowise_dev_agent.patch import CUSTOM_TOOL, Finding, GraphIR, Schemas, validate_flow
+from flowise_dev_agent.patch import TOOL, VARIABLE, Finding, GraphIR, Schemas, validate_flow
+from flowise_dev_agent.patch.model.flow_data import OptionEntry
 from flowise_dev_agent.patch.model.model_uses import ModelEnds, ModelUse, model_uses
+from flowise_dev_agent.patch.validate.context import ServerThings
 
 
 async def check_flow(
@@ -19,8 +23,8 @@ async def check_flow(
     credentials: Mapping[str, str] | None,
     base_flow_data: str | None = None,
 ) -> list[Finding]:
-    """All findings of `validate_flow`. Raises FlowiseError if custom tools are needed and cannot be read."""
-    tools = await _custom_tools(client) if f'"{CUSTOM_TOOL}"' in flow_data else None
+    """All findings of `validate_flow`. Raises FlowiseError if what the flow refers to cannot be read."""
+    server = await _server_things(client, flow_data)
     ends = await _model_ends(client, flow_data, schemas)
     # A flow of 50 nodes takes milliseconds, one of 400 does not: keep heartbeats and streams on time.
     return await asyncio.to_thread(
@@ -30,7 +34,7 @@ async def check_flow(
         credentials=credentials,
         kind=kind,
         base_flow_data=base_flow_data,
-        tools=tools,
+        server=server,
         model_ends=ends,
     )
 
@@ -47,13 +51,48 @@ def excused(findings: Iterable[Finding], before: Iterable[Finding]) -> list[Find
     return found
 
 
-async def _custom_tools(client: FlowiseClient) -> dict[str, str] | None:
-    """Id -> name of the server's custom tools; None if the key may not list them."""
-    try:
-        rows = await client.list_tools()
-    except FlowiseAuthError:
-        return None
-    return {str(row["id"]): str(row.get("name") or "") for row in rows if "id" in row}
+async def _server_things(client: FlowiseClient, flow_data: str) -> ServerThings:
+    """Things on the server of the kinds that the text of a flow mentions; without what the key may not list."""
+    found: dict[str, Mapping[str, str]] = {}
+    for kind, (mentions, read) in _KINDS.items():
+        if any(mention in flow_data for mention in mentions):
+            with suppress(FlowiseAuthError):
+                found[kind] = await read(client)
+    return found
+
+
+async def _stores(client: FlowiseClient) -> Mapping[str, str]:
+    return {store.id: store.name for store in await client.list_document_stores()}
+
+
+async def _tools(client: FlowiseClient) -> Mapping[str, str]:
+    return {str(row["id"]): str(row.get("name") or "") for row in await client.list_tools() if "id" in row}
+
+
+async def _variables(client: FlowiseClient) -> Mapping[str, str]:
+    return {str(row.get("name")): str(row.get("type") or "") for row in await client.list_variables()}
+
+
+async def _flows(client: FlowiseClient) -> Mapping[str, str]:
+    return _by_id(await client.node_options("ChatflowTool", "listChatflows"))
+
+
+async def _assistants(client: FlowiseClient) -> Mapping[str, str]:
+    return _by_id(await client.node_options("openAIAssistant", "listAssistants"))
+
+
+def _by_id(options: Iterable[OptionEntry]) -> Mapping[str, str]:
+    return {str(option["name"]): str(option.get("label") or "") for option in options}
+
+
+#: Kind of thing -> texts that mention it in a flow, and the reader of its list.
+_KINDS: Final[Mapping[str, tuple[tuple[str, ...], Callable[[FlowiseClient], Awaitable[Mapping[str, str]]]]]] = {
+    TOOL: (('"selectedTool"',), _tools),
+    "document store": (('"selectedStore"', '"documentStore"'), _stores),
+    "flow": (('"selectedChatflow"', '"selectedAgentflow"', '"selectedFlow"', '"executeFlowSelectedFlow"'), _flows),
+    "assistant": (('"selectedAssistant"',), _assistants),
+    VARIABLE: (("$vars.",), _variables),
+}
 
 
 async def _model_ends(client: FlowiseClient, flow_data: str, schemas: Schemas) -> ModelEnds:

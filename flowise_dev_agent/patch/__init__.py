@@ -48,7 +48,7 @@ from flowise_dev_agent.patch.model.schema import (
     OutputOption,
     Schemas,
 )
-from flowise_dev_agent.patch.validate import CHOSEN_BY_ID, CUSTOM_TOOL, validate_flow
+from flowise_dev_agent.patch.validate import CHOSEN_BY_ID, CUSTOM_TOOL, TOOL, VARIABLE, validate_flow
 from flowise_dev_agent.patch.views.canvas_view import CanvasView, canvas_view, public_op
 from flowise_dev_agent.patch.views.edit_view import EditView, edit_views
 from flowise_dev_agent.patch.views.flow_diff import AddedNode, Connected, FlowDiff, NodeChange, diff, is_same_node
@@ -59,6 +59,8 @@ __all__ = [
     "CUSTOM_TOOL",
     "KIND_OF_CATEGORY",
     "OP_TYPES",
+    "TOOL",
+    "VARIABLE",
     "AddNode",
     "AddedNode",
     "BindCredential",

@@ -1,7 +1,8 @@
 """Declared inputs of a node: connection points and fields as Flowise describes them, and their types."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cached_property, lru_cache
+from typing import Final
 
 from flowise_dev_agent.patch.model.flow_data import InputEntry, Values
 from flowise_dev_agent.patch.model.visibility import is_visible, with_defaults
@@ -35,6 +36,25 @@ PARAM_TYPES = frozenset(
 )
 
 
+#: Node type -> fields that Flowise 3.1.4 reads without declaring them: of its editor's dialogs, or of former versions.
+_READ: Final[Mapping[str, tuple[str, ...]]] = {
+    **dict.fromkeys(("cheerioWebScraper", "playwrightWebScraper", "puppeteerWebScraper"), ("selectedLinks",)),
+    **dict.fromkeys(("requestsDelete", "requestsGet"), ("description", "headers", "name", "queryParamsSchema", "url")),
+    **dict.fromkeys(
+        ("requestsPost", "requestsPut"), ("body", "description", "headers", "maxOutputLength", "name", "url")
+    ),
+    "arxiv": ("description", "name"),
+    "azureOpenAI": ("streaming",),
+    "chatPerplexity": ("returnImages", "returnRelatedQuestions", "searchDomainFilter", "searchRecencyFilter"),
+    "conversationalRetrievalQAChain": ("systemMessagePrompt",),
+    "elasticsearch": ("similarityMeasure",),
+    "fireCrawl": ("metadata",),
+    "mem0": ("aiPrefix", "api_version", "enable_graph", "filters", "host", "humanPrefix", "metadata"),
+    "openAI": ("streaming",),
+    "postgres": ("driver",),
+}
+
+
 @lru_cache(maxsize=4096)
 def split_types(text: str) -> tuple[str, ...]:
     """``"A | B"`` and ``"A|B"`` as ``("A", "B")``."""
@@ -48,20 +68,26 @@ def type_set(text: str) -> frozenset[str]:
 
 
 class Definitions:
-    """The inputs that a node or a node type declares, in order. ``with_credential`` holds all fields."""
+    """The inputs that a node or a node type declares, in order.
 
-    def __init__(self, anchors: list[InputEntry], with_credential: list[InputEntry]) -> None:
+    ``with_credential`` holds all fields, ``node_name`` is the type.
+    """
+
+    def __init__(self, anchors: list[InputEntry], with_credential: list[InputEntry], node_name: str = "") -> None:
         self.anchors = anchors
         self.with_credential = with_credential
+        self.node_name = node_name
 
     @classmethod
-    def of(cls, entries: Iterable[InputEntry], credential: InputEntry | None = None) -> "Definitions":
+    def of(
+        cls, entries: Iterable[InputEntry], credential: InputEntry | None = None, node_name: str = ""
+    ) -> "Definitions":
         """Sort the declared inputs into connection points and fields."""
         anchors: list[InputEntry] = []
         params: list[InputEntry] = [credential] if credential else []
         for entry in entries:
             (params if entry["type"] in PARAM_TYPES else anchors).append(entry)
-        return cls(anchors, params)
+        return cls(anchors, params, node_name)
 
     @cached_property
     def params(self) -> list[InputEntry]:
@@ -93,8 +119,9 @@ class Definitions:
         return frozenset(str(anchor.get("name")) for anchor in self.anchors)
 
     def undeclared(self, node_id: str) -> dict[str, InputEntry]:
-        """Undeclared keys that the editor also writes: configs of models and tools, tabs and their fields."""
-        found: dict[str, InputEntry] = {}
+        """Undeclared keys that the editor also writes or the server reads: configs of models and tools, tabs and their
+        fields, links chosen by hand."""
+        found: dict[str, InputEntry] = {name: {"name": name, "type": "any"} for name in _READ.get(self.node_name, ())}
         for entry in self.params:
             if entry.get("loadConfig"):
                 found[f"{entry['name']}Config"] = {"name": f"{entry['name']}Config", "type": "config"}

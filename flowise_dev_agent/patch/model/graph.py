@@ -7,6 +7,7 @@ from flowise_dev_agent.errors import PatchError
 from flowise_dev_agent.patch.model.flow_data import FlowData, StoredEdge
 from flowise_dev_agent.patch.model.json_text import dump_json
 from flowise_dev_agent.patch.model.node import FlowNode
+from flowise_dev_agent.patch.model.schema import KIND_OF_CATEGORY
 from flowise_dev_agent.patch.model.shape import parse_document
 
 
@@ -82,8 +83,9 @@ class GraphIR:
 
     @property
     def kind(self) -> str:
-        """AGENTFLOW if any node is an agentflow node, else CHATFLOW; the server stores the type beside the flow."""
-        return "AGENTFLOW" if any(node.is_agentflow for node in self.nodes) else "CHATFLOW"
+        """The type by the nodes, the first that belongs to one; the server stores the type beside the flow."""
+        kinds = {"AGENTFLOW" if node.is_agentflow else KIND_OF_CATEGORY.get(node.category) for node in self.nodes}
+        return next((kind for kind in ("AGENTFLOW", "MULTIAGENT") if kind in kinds), "CHATFLOW")
 
     def to_flow_data(self) -> str:
         """Compact JSON. The same flow gives the same text; unknown keys and their order are kept."""

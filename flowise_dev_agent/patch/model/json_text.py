@@ -11,6 +11,7 @@ from pydantic_core import CoreSchema, core_schema, to_json
 
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE | re.ASCII)
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+_PAIRS = {")": "(", "]": "[", "}": "{"}
 
 
 class _AsItIs:
@@ -69,3 +70,20 @@ def payload_sha256(flow_data: str) -> str:
 def is_uuid(text: str) -> bool:
     """True for the canonical text form of a UUID, the only one that the Postgres behind Flowise surely accepts."""
     return _UUID.fullmatch(text) is not None
+
+
+def unbalanced(text: str) -> str:
+    """The reason why brackets or quotation marks of a text in JavaScript's syntax do not match; '' if they do."""
+    opened: list[str] = []
+    quote, escaped = "", False
+    for one in text:
+        if quote:
+            quote = "" if one == quote and not escaped else quote
+            escaped = one == "\\" and not escaped
+        elif one in "\"'`":
+            quote = one
+        elif one in _PAIRS.values():
+            opened.append(one)
+        elif one in _PAIRS and (not opened or opened.pop() != _PAIRS[one]):
+            return f"a {one} has no {_PAIRS[one]}"
+    return f"{quote or opened[-1]} is not closed" if quote or opened else ""

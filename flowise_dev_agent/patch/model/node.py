@@ -12,6 +12,8 @@ from flowise_dev_agent.patch.model.schema import NodeSchema
 from flowise_dev_agent.patch.model.suggest import resolve_case
 from flowise_dev_agent.patch.model.visibility import refresh_visibility
 
+_ANSWERING = frozenset({"Chains", "Agents", "Engine", "Multi Agents", "Sequential Agents"})
+
 
 class FlowNode:
     """A node as Flowise stores it, read tolerantly: absent values read as empty.
@@ -52,6 +54,11 @@ class FlowNode:
         return kind in v2.AGENTFLOW_TYPES or (kind is None and self.category == v2.AGENTFLOW_CATEGORY)
 
     @property
+    def answers(self) -> bool:
+        """True for a node that may end a chatflow: a chain, an agent, an engine, or what is set to end it."""
+        return self.selected_output == "EndingNode" or self.category in _ANSWERING
+
+    @property
     def parent(self) -> str:
         """Id of the iteration that holds the node, or ''."""
         return str(self.raw.get("parentNode") or "")
@@ -60,7 +67,7 @@ class FlowNode:
     def definitions(self) -> Definitions:
         """The inputs that the node declares."""
         anchors = cast("list[InputEntry]", as_dicts(self.data.get("inputAnchors")))
-        return Definitions(anchors, cast("list[InputEntry]", as_dicts(self.data.get("inputParams"))))
+        return Definitions(anchors, cast("list[InputEntry]", as_dicts(self.data.get("inputParams"))), self.name)
 
     @property
     def anchors(self) -> list[InputEntry]:

@@ -149,7 +149,9 @@ class NodeSchema:
     def definitions(self) -> Definitions:
         """Declared inputs, the credential field included."""
         # The editor drops the credential field of a node type that declares no `inputs` at all.
-        return Definitions.of(self.input_definitions, self.raw.get("credential") if "inputs" in self.raw else None)
+        return Definitions.of(
+            self.input_definitions, self.raw.get("credential") if "inputs" in self.raw else None, self.name
+        )
 
     @cached_property
     def defaults(self) -> Inputs:

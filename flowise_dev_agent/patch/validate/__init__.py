@@ -28,14 +28,15 @@ from flowise_dev_agent.patch.validate import (
     params,
     prompts,
     rows,
+    server_settings,
     teamwork,
     topology,
     variables,
 )
-from flowise_dev_agent.patch.validate.context import RULES, FlowContext, known_names
-from flowise_dev_agent.patch.validate.params import CHOSEN_BY_ID, CUSTOM_TOOL
+from flowise_dev_agent.patch.validate.context import ALL_KINDS, ASSISTANT, RULES, FlowContext, ServerThings, known_names
+from flowise_dev_agent.patch.validate.params import CHOSEN_BY_ID, CUSTOM_TOOL, TOOL, VARIABLE
 
-__all__ = ["CHOSEN_BY_ID", "CUSTOM_TOOL", "RULE_MODULES", "validate_flow"]
+__all__ = ["CHOSEN_BY_ID", "CUSTOM_TOOL", "RULE_MODULES", "TOOL", "VARIABLE", "validate_flow"]
 
 RULE_MODULES = (
     nodes,
@@ -54,10 +55,18 @@ RULE_MODULES = (
     prompts,
     teamwork,
     credentials,
+    server_settings,
 )
 
-#: Flows of types other than CHATFLOW and AGENTFLOW are carried through, not built: only their shape is checked.
-_KINDS = frozenset({"CHATFLOW", "AGENTFLOW", "MULTIAGENT", "ASSISTANT"})
+#: Errors also on nodes that no run reaches: the editor does not show the flow, or the flow gives something away.
+_ANYWHERE = frozenset(
+    {
+        *("DUPLICATE_NODE_ID", "BAD_NODE_ID", "NODE_ID_MISMATCH", "DATA_FIELD_MISSING", "SECRET_IN_INPUTS"),
+        *("DANGLING_EDGE", "DUPLICATE_EDGE", "BAD_SOURCE_HANDLE", "BAD_TARGET_HANDLE", "TEXT_STALLS_SERVER"),
+        *("ENDING_NODE_KIND", "ENDING_NODE_OUTPUT", "MULTIPLE_ENDING_NODES"),
+    }
+)
+_KINDS = frozenset({*ALL_KINDS, ASSISTANT})
 
 
 def validate_flow(
@@ -67,15 +76,17 @@ def validate_flow(
     credentials: Mapping[str, str] | None,
     kind: str = "CHATFLOW",
     base_flow_data: str | None = None,
-    tools: Mapping[str, str] | None = None,
+    server: ServerThings | None = None,
     model_ends: ModelEnds | None = None,
+    unfinished: bool = False,
 ) -> list[Finding]:
     """All findings, in the order of rules and nodes; empty for a valid flow. Any text may be given.
 
     ``credentials`` maps the instance's credential ids to their types; None means unknown, and then only missing ones
     are reported. ``base_flow_data`` is the flow before an update: node types without a schema are warnings if it has
-    them (community nodes), else errors. ``tools`` maps ids of the instance's custom tools to names; None means unknown.
-    ``model_ends`` are the models, by node type and id, that have ended or end soon.
+    them (community nodes), else errors. ``server`` are other things that the instance has, by kind and id; what is left
+    out is unknown. ``model_ends`` are the models, by node type and id, that have ended or end soon.
+    ``unfinished``: connections are still to come, so that nodes count that no run reaches yet.
 
     >>> from flowise_dev_agent.knowledge.nodes import NodeStore
     >>> from flowise_dev_agent.patch import AddNode, compile_ops
@@ -104,8 +115,18 @@ def validate_flow(
         credentials=credentials,
         known_names=known,
         kind=kind,
-        tools=tools,
+        server=server or {},
         model_ends=model_ends or {},
     )
     found = [finding for rule in RULES if kind in rule.kinds for finding in rule.check(context)]
-    return with_names(found, context.graph, schemas)
+    told = found if unfinished else [_unless_unreached(finding, context) for finding in found]
+    return with_names(told, context.graph, schemas)
+
+
+def _unless_unreached(finding: Finding, flow: FlowContext) -> Finding:
+    """The finding, as a warning if it is about how a node runs and no run reaches the node."""
+    runs = finding.where in flow.reached and finding.where not in flow.skipped
+    if finding.severity == "warning" or runs or flow.graph.node(finding.where) is None or finding.code in _ANYWHERE:
+        return finding
+    detail = f"{finding.detail} (No question runs the node.)"
+    return finding.model_copy(update={"severity": "warning", "detail": detail})

@@ -46,7 +46,11 @@ def handles(flow: FlowContext) -> Iterator[Finding]:
         wanted, present = v2.branch_count(node.name, node.inputs), len(node.outputs)
         if wanted is not None and wanted != present:
             name = v2.BRANCHES_FROM[node.name]
-            yield error(
+            # A branch too many does no harm as long as nothing follows it: it would always run.
+            taken = {one.edge.source_handle for one in flow.connections_out_of.get(node.id, ())}
+            surplus = present > wanted and taken.isdisjoint(output.handle for output in node.outputs[wanted:])
+            make = warning if surplus else error
+            yield make(
                 "BRANCHES_OUTDATED",
                 f"{node.id} has {present} branches, but {wanted} follow from `{name}`.",
                 where=node.id,

@@ -114,7 +114,8 @@ def ends(flow: FlowContext) -> Iterator[Finding]:
         if node.name == v2.CONDITION and starts == {"scheduleInput"}:
             continue
         taken = _by_handle(flow, node)
-        for number, output in enumerate(node.outputs):
+        wanted = v2.branch_count(node.name, node.inputs)
+        for number, output in enumerate(node.outputs[:wanted]):
             if node.name in v2.BRANCHING and output.handle not in taken:
                 yield warning(
                     "BRANCH_LEADS_NOWHERE",

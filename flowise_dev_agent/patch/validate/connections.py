@@ -9,7 +9,7 @@ from flowise_dev_agent.patch.model.flow_data import InputEntry
 from flowise_dev_agent.patch.model.node import FlowNode
 from flowise_dev_agent.patch.model.references import referenced, sole_reference
 from flowise_dev_agent.patch.model.values import is_empty
-from flowise_dev_agent.patch.validate.context import CHATFLOW, Connection, FlowContext, rule
+from flowise_dev_agent.patch.validate.context import ANCHORED, MULTIAGENT, Connection, FlowContext, rule
 
 
 @rule("DANGLING_EDGE", "DUPLICATE_EDGE")
@@ -36,7 +36,7 @@ def edge_ends(flow: FlowContext) -> Iterator[Finding]:
         seen.add(ends)
 
 
-@rule("BAD_SOURCE_HANDLE", "BAD_TARGET_HANDLE", kinds=(CHATFLOW,))
+@rule("BAD_SOURCE_HANDLE", "BAD_TARGET_HANDLE", kinds=ANCHORED)
 def handles(flow: FlowContext) -> Iterator[Finding]:
     """Handles match the stored anchors exactly; otherwise the editor cannot draw the edge."""
     for connection in flow.connections:
@@ -64,7 +64,7 @@ def _reconnect(connection: Connection) -> str:
     return f"Disconnect {connection.source.id} from {connection.target.id} and Connect it again."
 
 
-@rule("TYPE_MISMATCH", kinds=(CHATFLOW,))
+@rule("TYPE_MISMATCH", kinds=ANCHORED)
 def types(flow: FlowContext) -> Iterator[Finding]:
     """Output and input share a class, by the editor's test."""
     for connection in flow.connections:
@@ -82,7 +82,7 @@ def types(flow: FlowContext) -> Iterator[Finding]:
             )
 
 
-@rule("UNKNOWN_OUTPUT", "OUTPUT_SELECTION_MISMATCH", kinds=(CHATFLOW,))
+@rule("UNKNOWN_OUTPUT", "OUTPUT_SELECTION_MISMATCH", kinds=ANCHORED)
 def outputs(flow: FlowContext) -> Iterator[Finding]:
     """Edges leave from the selected output.
 
@@ -90,6 +90,8 @@ def outputs(flow: FlowContext) -> Iterator[Finding]:
     """
     for node in flow.nodes:
         if not node.multi_output or not isinstance(node.data.get("outputs"), dict):
+            continue
+        if all(output.independent for output in node.outputs):
             continue
         names = [output.name for output in node.outputs]
         if node.selected_output and node.selected_output not in names:
@@ -114,7 +116,7 @@ def outputs(flow: FlowContext) -> Iterator[Finding]:
                 )
 
 
-@rule("SINGLE_ANCHOR_IS_LIST", "LIST_ANCHOR_NOT_LIST", "BAD_REFERENCE", "ANCHOR_OCCUPIED", kinds=(CHATFLOW,))
+@rule("SINGLE_ANCHOR_IS_LIST", "LIST_ANCHOR_NOT_LIST", "BAD_REFERENCE", "ANCHOR_OCCUPIED", kinds=ANCHORED)
 def anchor_values(flow: FlowContext) -> Iterator[Finding]:
     """Anchors hold only references: one text, or a list of texts."""
     for node in flow.nodes:
@@ -122,7 +124,7 @@ def anchor_values(flow: FlowContext) -> Iterator[Finding]:
         for anchor in _anchors(flow, node):
             name, value = str(anchor["name"]), node.inputs.get(anchor["name"])
             if value != "" and not is_empty(value):
-                problem = _anchor_problem(node.id, name, value, is_list=bool(anchor.get("list")))
+                problem = _anchor_problem(node.id, anchor, value)
                 if problem is not None:
                     yield problem
             connections = arriving.get(name, [])
@@ -139,9 +141,11 @@ def anchor_values(flow: FlowContext) -> Iterator[Finding]:
                 )
 
 
-def _anchor_problem(node_id: str, name: str, value: Any, *, is_list: bool) -> Finding | None:
+def _anchor_problem(node_id: str, anchor: InputEntry, value: Any) -> Finding | None:
+    name, is_list = str(anchor["name"]), bool(anchor.get("list"))
     items = value if isinstance(value, list) else [value]
-    if is_list and not isinstance(value, list):
+    if is_list and not isinstance(value, list) and not (anchor["type"] == "Document" and sole_reference(value)):
+        # One loader gives a list of documents all the same.
         return error(
             "LIST_ANCHOR_NOT_LIST",
             "A list of references is needed; with a plain text the server connects nothing, without an error.",
@@ -161,7 +165,7 @@ def _anchor_problem(node_id: str, name: str, value: Any, *, is_list: bool) -> Fi
     return None
 
 
-@rule("REF_TO_MISSING_NODE", "REF_WITHOUT_EDGE", "EDGE_WITHOUT_REF", kinds=(CHATFLOW,))
+@rule("REF_TO_MISSING_NODE", "REF_WITHOUT_EDGE", "EDGE_WITHOUT_REF", kinds=ANCHORED)
 def references(flow: FlowContext) -> Iterator[Finding]:
     """Each reference has an edge and each edge a reference."""
     for node in flow.nodes:
@@ -188,7 +192,8 @@ def _unmatched_references(
                 where=node.id,
                 field=name,
             )
-        elif source_id not in wired:
+        elif source_id not in wired and (flow.kind != MULTIAGENT or name in node.definitions.anchor_names):
+            # The texts of a sequential flow read the answer of any agent.
             yield error(
                 "REF_WITHOUT_EDGE",
                 f"The input refers to {source_id}, but no edge leads from there.",
@@ -228,7 +233,7 @@ def _anchors(flow: FlowContext, node: FlowNode) -> list[InputEntry]:
     return flow.definitions(node).anchors
 
 
-@rule("REQUIRED_ANCHOR_UNCONNECTED", kinds=(CHATFLOW,))
+@rule("REQUIRED_ANCHOR_UNCONNECTED", kinds=ANCHORED)
 def required_anchors(flow: FlowContext) -> Iterator[Finding]:
     """Required inputs are connected.
 

@@ -6,17 +6,21 @@ A rule is a generator over the flow; the decorator lists the codes that it can r
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 from flowise_dev_agent.patch.model.definitions import Definitions
 from flowise_dev_agent.patch.model.findings import Finding
-from flowise_dev_agent.patch.model.flow_data import InputEntry
+from flowise_dev_agent.patch.model.flow_data import InputEntry, Values
 from flowise_dev_agent.patch.model.graph import FlowEdge, GraphIR
 from flowise_dev_agent.patch.model.model_uses import ModelEnd, ModelEnds
-from flowise_dev_agent.patch.model.nested import Nested, nested_components
+from flowise_dev_agent.patch.model.nested import CREDENTIAL_KEY, Nested, nested_components
 from flowise_dev_agent.patch.model.node import FlowNode
 from flowise_dev_agent.patch.model.outputs import Output
 from flowise_dev_agent.patch.model.references import referenced
 from flowise_dev_agent.patch.model.schema import NodeSchema, Schemas
+
+#: Kind (``document store``, ``flow``, ``custom tool``, ``assistant``, ``variable``) -> id -> name.
+ServerThings = Mapping[str, Mapping[str, str]]
 
 
 @dataclass(slots=True)
@@ -34,12 +38,26 @@ class Connection:
     input_name: str
 
 
+@dataclass(frozen=True, slots=True)
+class Component:
+    """A node, or a model or tool inside one, with the fields that count in its current state.
+
+    ``path`` leads from the node's inputs to its fields: ``agentModelConfig.``, '' for the node itself.
+    """
+
+    node: FlowNode
+    path: str
+    name: str
+    inputs: Values
+    credential: Any
+
+
 @dataclass(frozen=True, eq=False)
 class FlowContext:
     """A flow under check. ``known_names`` are node types that the flow had before the update.
 
-    ``credentials`` maps ids to types, ``tools`` ids to names; None means unknown. ``model_ends`` are the models that
-    have ended or end soon.
+    ``credentials`` maps ids to types; None means unknown. ``server`` are other things that the server has, by kind and
+    id; a kind that is left out is unknown. ``model_ends`` are the models that have ended or end soon.
     """
 
     graph: GraphIR
@@ -47,7 +65,7 @@ class FlowContext:
     credentials: Mapping[str, str] | None
     known_names: frozenset[str] = frozenset()
     kind: str = "CHATFLOW"
-    tools: Mapping[str, str] | None = None
+    server: ServerThings = field(default_factory=dict[str, Mapping[str, str]])
     model_ends: ModelEnds = field(default_factory=dict[tuple[str, str], ModelEnd])
 
     @cached_property
@@ -108,12 +126,64 @@ class FlowContext:
         position = {node.id: index for index, node in enumerate(self.graph.nodes)}
         return [sorted(group, key=lambda node_id: position.get(node_id, 0)) for group in _cycles(self.successors)]
 
+    @cached_property
+    def reached(self) -> frozenset[str]:
+        """Ids of the nodes that a question to a chatflow runs, or an upsert if it only fills vector stores.
+
+        The server runs what leads to an answering node, and what follows of it once all its sources have run. In other
+        types of flow, and where no node answers, all nodes count.
+        """
+        if self.kind != CHATFLOW or self.cycles:
+            return frozenset(self.successors)
+        ends = [node for node in self.ends if node.answers] or [node for node in self.ends if node.category == STORES]
+        found, queue = {node.id for node in ends}, [node.id for node in ends]
+        while queue:
+            for one in self.connections_into.get(queue.pop(), ()):
+                if one.source.id not in found:
+                    found.add(one.source.id)
+                    queue.append(one.source.id)
+        queue = [*found]
+        while queue:
+            for target in self.successors.get(queue.pop(), ()):
+                sources = {one.source.id for one in self.connections_into[target]}
+                if target not in found and sources <= found:
+                    found.add(target)
+                    queue.append(target)
+        return frozenset(found or self.successors)
+
+    @cached_property
+    def skipped(self) -> frozenset[str]:
+        """Ids of the document loaders that a question skips: they feed a vector store that lasts."""
+        if self.kind != CHATFLOW or self.only_indexes:
+            return frozenset()
+        return frozenset(
+            one.source.id
+            for one in self.connections
+            if one.source.category == LOADERS and one.target.category == STORES and one.target.name not in IN_MEMORY
+        )
+
+    @property
+    def only_indexes(self) -> bool:
+        """True for a chatflow that answers no question and fills vector stores from its documents."""
+        return bool(self.ends) and all(
+            node.category == STORES
+            and any(one.input and one.input["type"] == "Document" for one in self.connections_into.get(node.id, ()))
+            for node in self.ends
+        )
+
+    @cached_property
+    def ends(self) -> list[FlowNode]:
+        """Nodes that end a chatflow, by the server's test: nothing follows, and something leads there."""
+        if len(self.graph.nodes) == 1:
+            return self.nodes
+        return [node for node in self.nodes if not self.successors[node.id] and self.connections_into.get(node.id)]
+
     def definitions(self, node: FlowNode) -> Definitions:
         """Inputs of the current schema, or the stored ones if the type has no schema."""
         schema = self.schema(node)
         if schema is not None:
             return schema.definitions
-        return Definitions.of([*node.anchors, *node.params])
+        return node.definitions
 
     def visible_anchors(self, node: FlowNode) -> list[InputEntry]:
         return self._visible[node][0]
@@ -128,6 +198,20 @@ class FlowContext:
         for node in self.nodes:
             definitions = self.definitions(node)
             found[node] = definitions.visible_anchors(node.inputs), definitions.visible_params(node.inputs)
+        return found
+
+    @cached_property
+    def components(self) -> list[Component]:
+        """All nodes, each followed by the models and tools inside it."""
+        found: list[Component] = []
+        for node in self.nodes:
+            shown = {entry["name"] for entry in self.visible_params(node)}
+            inputs = {name: value for name, value in node.inputs.items() if name in shown}
+            found.append(Component(node, "", node.name, inputs, node.credential))
+            for one in self.nested(node):
+                if isinstance(one.config, dict):
+                    bound = one.config.get(CREDENTIAL_KEY)
+                    found.append(Component(node, f"{one.path}.", one.component, one.config, bound))
         return found
 
     def nested(self, node: FlowNode) -> list[Nested]:
@@ -222,9 +306,18 @@ RULES: list[Rule] = []
 
 CHATFLOW = "CHATFLOW"
 AGENTFLOW = "AGENTFLOW"
+MULTIAGENT = "MULTIAGENT"
+ASSISTANT = "ASSISTANT"
+ALL_KINDS = (CHATFLOW, AGENTFLOW, MULTIAGENT)
+#: Types of flow whose nodes are joined by named and typed inputs.
+ANCHORED = (CHATFLOW, MULTIAGENT)
+STORES = "Vector Stores"
+LOADERS = "Document Loaders"
+#: Vector stores that hold only what the question itself put into them. Others may have been filled by an upsert.
+IN_MEMORY = frozenset({"memoryVectorStore"})
 
 
-def rule(*codes: str, kinds: tuple[str, ...] = (CHATFLOW, AGENTFLOW)) -> Callable[[Check], Check]:
+def rule(*codes: str, kinds: tuple[str, ...] = ALL_KINDS) -> Callable[[Check], Check]:
     """Register a check with the codes that it raises and the types of flow to which it applies."""
 
     def register(check: Check) -> Check:

@@ -4,8 +4,10 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from flowise_dev_agent.patch.model.findings import Finding, warning
+from flowise_dev_agent.patch.model.findings import Finding, error, warning
+from flowise_dev_agent.patch.model.json_text import inner_json, unbalanced
 from flowise_dev_agent.patch.model.references import variable_head
+from flowise_dev_agent.patch.model.values import without_markup
 from flowise_dev_agent.patch.validate.context import AGENTFLOW, FlowContext, rule
 
 _HTTP: Final = "httpAgentflow"
@@ -19,16 +21,28 @@ _PLAIN: Final = frozenset(
 _FIELDS: Final = "llmStructuredOutput"
 _PLAIN_TYPES: Final = frozenset({"number", "boolean"})
 _LONGEST: Final = 80
+_VARIABLE: Final = re.compile(r"\{\{[^{}]*\}\}")
+_COMMENT: Final = re.compile(r"//|/\*")
+#: Beginnings of a value in JSON5.
+_VALUE: Final = re.compile(r"[\[{\"'+.0-9-]|(?:true|false|null|NaN|Infinity)\b")
 
 
-@rule("HTTP_BODY_BREAKS", kinds=(AGENTFLOW,))
+@rule("HTTP_BODY_BREAKS", "BAD_JSON", kinds=(AGENTFLOW,))
 def json_bodies(flow: FlowContext) -> Iterator[Finding]:
-    """No variables inside the strings of a JSON body: a quotation mark or a line break in the value breaks it."""
+    """JSON bodies can be read, and hold no variable in a string, whose quotation marks and line breaks break it."""
     plain = _PLAIN | {f"{node.id}.output.{field}" for node in flow.nodes for field in _plain_fields(node.inputs)}
     for node in flow.nodes:
         body = node.inputs.get("body")
         if node.name != _HTTP or node.inputs.get("bodyType") != "json" or not isinstance(body, str):
             continue
+        if node.inputs.get("method") != "GET" and (why := _unreadable(body)):
+            yield error(
+                "BAD_JSON",
+                f"`body` is no JSON: {why}; the request fails.",
+                where=node.id,
+                field="body",
+                hint='For example {"name": "value"}, or another `bodyType`.',
+            )
         found = next((one for one in _in_strings(body) if one not in plain), None)
         if found is not None and len(found) <= _LONGEST and variable_head(found):
             yield warning(
@@ -40,6 +54,16 @@ def json_bodies(flow: FlowContext) -> Iterator[Finding]:
                 hint="Make the whole body in a custom function, `return JSON.stringify({...});`, and set `body` to "
                 "{{ <id of the function> }} without quotation marks.",
             )
+
+
+def _unreadable(body: str) -> str:
+    """The reason why the server cannot read a body as JSON or JSON5, which allows comments and more; '' if it may."""
+    text = without_markup(_VARIABLE.sub("0", body))
+    if not text or inner_json(text) is not None:
+        return ""
+    if _COMMENT.search(text):
+        return ""
+    return unbalanced(text) or ("" if _VALUE.match(text) else "it begins like no value of JSON")
 
 
 def _in_strings(body: str) -> Iterator[str]:

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from flowise_dev_agent.patch.model.findings import Finding, error
-from flowise_dev_agent.patch.model.flow_data import Values
-from flowise_dev_agent.patch.model.node import FlowNode
+from flowise_dev_agent.patch.model.json_text import unbalanced
 from flowise_dev_agent.patch.model.placeholders import stands_in
 from flowise_dev_agent.patch.model.references import has_variable
 from flowise_dev_agent.patch.model.values import is_empty, without_markup
@@ -44,18 +43,17 @@ _ZOD_TYPES: Final = frozenset({"string", "number", "boolean", "date", "enum", "o
 _LINES = re.compile("[\n\r\u2028\u2029]")
 #: Measured on Flowise 3.1.4: 16 KB of `{{` are 1.3e8 steps and 0.09 s, 128 KB are 8.6e9 and 5.6 s.
 _MOST_BRACE_STEPS: Final = 100_000_000
-_PAIRS: Final = {")": "(", "]": "[", "}": "{"}
 
 
 @rule("NUMBER_OUT_OF_RANGE", "ADDRESS_WITHOUT_SCHEME")
 def bounds(flow: FlowContext) -> Iterator[Finding]:
     """Numbers in range and complete addresses: no search for zero documents, no temperature that providers reject."""
-    for node, path, owner, inputs in _settings(flow):
-        for name, value in inputs.items():
+    for one in flow.components:
+        for name, value in one.inputs.items():
             # Placeholders are reported separately, as input that the user has to give.
             if is_empty(value) or has_variable(value) or stands_in(value):
                 continue
-            field = f"{path}{name}"
+            field = f"{one.path}{name}"
             if name in BOUNDS and (number := _number(value)) is not None:
                 low, high = BOUNDS[name]
                 if number < low or (high is not None and number > high):
@@ -63,29 +61,23 @@ def bounds(flow: FlowContext) -> Iterator[Finding]:
                     yield error(
                         "NUMBER_OUT_OF_RANGE",
                         f"`{field}` is {number:g}; it must be from {low:g}{most}.",
-                        where=node.id,
+                        where=one.node.id,
                         field=field,
-                        hint=f"Use SetParam on `{field}` of {node.id}.",
+                        hint=f"Use SetParam on `{field}` of {one.node.id}.",
                     )
-            is_address = name in _ADDRESSES or (owner, name) in _ADDRESS_OF
-            if is_address and isinstance(value, str) and not _SCHEME.match(without_markup(value)):
+            if is_address(one.name, name) and isinstance(value, str) and not _SCHEME.match(without_markup(value)):
                 yield error(
                     "ADDRESS_WITHOUT_SCHEME",
                     f"`{field}` must be a whole address with its scheme; the server fails on it.",
-                    where=node.id,
+                    where=one.node.id,
                     field=field,
                     hint=f"For example https://{value.strip().lstrip('/')[:60]}",
                 )
 
 
-def _settings(flow: FlowContext) -> Iterator[tuple[FlowNode, str, str, Values]]:
-    """(node, path prefix, type, inputs) of nodes and of the models and tools inside them."""
-    for node in flow.nodes:
-        shown = {entry["name"] for entry in flow.visible_params(node)}
-        yield node, "", node.name, {name: value for name, value in node.inputs.items() if name in shown}
-        for nested in flow.nested(node):
-            if isinstance(nested.config, dict):
-                yield node, f"{nested.path}.", nested.component, nested.config
+def is_address(owner: str, name: str) -> bool:
+    """True for a field whose value the server calls as an address, unchanged."""
+    return name in _ADDRESSES or (owner, name) in _ADDRESS_OF
 
 
 @rule("TEXT_STALLS_SERVER")
@@ -147,20 +139,8 @@ def zod(flow: FlowContext) -> Iterator[Finding]:
 def _broken_schema(text: str) -> str:
     if not text.startswith("z.object("):
         return "it must begin with z.object("
-    opened: list[str] = []
-    quote, escaped = "", False
-    for one in text:
-        if quote:
-            quote = "" if one == quote and not escaped else quote
-            escaped = one == "\\" and not escaped
-        elif one in "\"'`":
-            quote = one
-        elif one in _PAIRS.values():
-            opened.append(one)
-        elif one in _PAIRS and (not opened or opened.pop() != _PAIRS[one]):
-            return f"a {one} has no {_PAIRS[one]}"
-    if quote or opened:
-        return f"{quote or opened[-1]} is not closed"
+    if problem := unbalanced(text):
+        return problem
     unknown = next((word for word in _ZOD_WORD.findall(text) if word not in _ZOD_TYPES), "")
     return f"z.{unknown} is not one of z.{', z.'.join(sorted(_ZOD_TYPES))}" if unknown else ""
 

@@ -13,7 +13,7 @@ from flowise_dev_agent.patch.model.visibility import with_defaults
 from flowise_dev_agent.patch.validate.context import AGENTFLOW, FlowContext, rule
 from flowise_dev_agent.patch.validate.credentials import wrong_credential
 from flowise_dev_agent.patch.validate.nodes import unknown_type
-from flowise_dev_agent.patch.validate.params import CUSTOM_TOOL, is_missing, tool_id, value_finding
+from flowise_dev_agent.patch.validate.params import is_missing, value_finding
 
 
 @rule("NESTED_NODE_UNKNOWN", "NESTED_NODE_MISSING", "NESTED_CONFIG_MISSING", kinds=(AGENTFLOW,))
@@ -114,8 +114,6 @@ def fields(flow: FlowContext) -> Iterator[Finding]:
                 # The config does not store the version of the component that it was made for.
                 lenient = problem.code == "BAD_OPTION" and flow.version_drifted(node)
                 yield value_finding(problem, node.id, f"{nested.path}.{entry['name']}", lenient=lenient)
-        if nested.component == CUSTOM_TOOL:
-            yield from tool_id(flow, config.get("selectedTool"), node.id, f"{nested.path}.selectedTool")
 
 
 def _configured(flow: FlowContext) -> Iterator[tuple[FlowNode, Nested, NodeSchema, Values]]:

@@ -7,7 +7,7 @@ from flowise_dev_agent.patch.model.node import FlowNode
 from flowise_dev_agent.patch.model.references import NODE_ID
 from flowise_dev_agent.patch.model.schema import KIND_OF_CATEGORY
 from flowise_dev_agent.patch.model.suggest import closest_types, resolve_case
-from flowise_dev_agent.patch.validate.context import FlowContext, rule
+from flowise_dev_agent.patch.validate.context import AGENTFLOW, CHATFLOW, MULTIAGENT, FlowContext, rule
 
 
 @rule("DUPLICATE_NODE_ID", "BAD_NODE_ID", "NODE_ID_MISMATCH")
@@ -113,13 +113,14 @@ def kinds(flow: FlowContext) -> Iterator[Finding]:
     """Nodes that run in this type of flow."""
     for node in flow.nodes:
         belongs = KIND_OF_CATEGORY.get(node.category, "CHATFLOW")
-        if belongs == flow.kind or not node.category:
+        # Models, tools and stores are nodes of their own in the sequential flows too.
+        if belongs == flow.kind or not node.category or (belongs, flow.kind) == (CHATFLOW, MULTIAGENT):
             continue
         yield error(
             "KIND_MISMATCH",
             f"Nodes of category {node.category!r} run only in flows of type {belongs}, not in one of type {flow.kind}.",
             where=node.id,
             hint="Use a chain or an agent of the chatflow kind, for example toolAgent."
-            if flow.kind == "CHATFLOW"
+            if flow.kind != AGENTFLOW
             else "In an agentflow, models, tools and stores are set inside nodes such as agentAgentflow.",
         )

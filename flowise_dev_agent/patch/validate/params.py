@@ -1,21 +1,29 @@
 """Rules on fields: required values, and values on which the server fails or which it ignores silently."""
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from flowise_dev_agent.patch.model.findings import Finding, error, warning
 from flowise_dev_agent.patch.model.flow_data import InputEntry, Values
-from flowise_dev_agent.patch.model.json_text import is_uuid
+from flowise_dev_agent.patch.model.json_text import dump_json, is_uuid
 from flowise_dev_agent.patch.model.references import has_variable
 from flowise_dev_agent.patch.model.values import ValueProblem, is_empty, normalize
 from flowise_dev_agent.patch.model.visibility import js_truthy
 from flowise_dev_agent.patch.validate.context import FlowContext, rule
 
 CUSTOM_TOOL = "customTool"
+#: Kinds of things on the server, besides those of CHOSEN_BY_ID.
+TOOL, VARIABLE = "custom tool", "variable"
+#: Node types that answer all the same when what they name is gone: worse, or with the error as text.
+_GO_ON_WITHOUT = frozenset({"ChatflowTool", "agentAsTool", "agentAgentflow", "executeFlowAgentflow", "seqExecuteFlow"})
+_SERVER_VARIABLE = re.compile(r"\$vars\.([A-Za-z_][A-Za-z0-9_]{0,80})")
 #: Required by the schema, but only the server knows whether the chosen tool takes arguments.
 TOOL_ARGUMENTS = ("toolAgentflow", "toolInputArgs")
 #: Texts above a form: without them the form is asked all the same.
 FORM_TEXTS = frozenset({("startAgentflow", "formTitle"), ("startAgentflow", "formDescription")})
+#: Fields whose default only the editor knows: the server fails without a stored value.
+NO_DEFAULT_THERE = frozenset({"startInputType"})
 #: Text fields that the server parses as JSON.
 JSON_TEXTS: Mapping[str, tuple[str, ...]] = {
     "fewShotPromptTemplate": ("examples",),
@@ -56,10 +64,10 @@ def required_params(flow: FlowContext) -> Iterator[Finding]:
 def is_missing(inputs: Values, param: InputEntry) -> bool:
     """True if a required field has no value."""
     # An unset switch is off.
-    if param.get("optional") or param["type"] in ("boolean", "tabs"):
+    if param.get("optional") or param["type"] in ("boolean", "tabs", "conditionFunction"):
         return False
     default, name = param.get("default"), param["name"]
-    if name not in inputs and js_truthy(default):
+    if name not in inputs and js_truthy(default) and name not in NO_DEFAULT_THERE:
         # Stored before the schema had this field: the server uses the default.
         return False
     # 0 and false as defaults are stored as ''.
@@ -118,12 +126,9 @@ def unknown_params(flow: FlowContext) -> Iterator[Finding]:
         schema = flow.schema(node)
         if schema is None:
             continue
-        names = schema.defaults
+        names, undeclared = schema.defaults, schema.definitions.undeclared(node.id)
         for name in node.inputs:
-            if name in names or name in _EDITOR_KEYS or name.removesuffix("Config") in names:
-                continue
-            tabs = (entry.get("tabIdentifier") for entry in schema.input_definitions)
-            if any(tab and name == f"{tab}_{node.id}" for tab in tabs):
+            if name in names or name in undeclared or name in _EDITOR_KEYS or name.removesuffix("Config") in names:
                 continue
             yield warning(
                 "UNKNOWN_PARAM",
@@ -134,58 +139,84 @@ def unknown_params(flow: FlowContext) -> Iterator[Finding]:
             )
 
 
-@rule("NOT_AN_ID")
+@rule("NOT_AN_ID", "NOT_ON_SERVER")
 def ids(flow: FlowContext) -> Iterator[Finding]:
-    """Flows, document stores and assistants are given by id; a name fails in the database at every question."""
-    for node in flow.nodes:
-        for param in flow.visible_params(node):
-            if problem := id_problem(param, node.inputs.get(param["name"]), node.id, str(param["name"])):
+    """Flows, document stores and assistants are given by id and exist: otherwise questions fail, or find nothing."""
+    for one in flow.components:
+        schema = flow.schemas.get(one.name)
+        for param in schema.definitions.visible_params(one.inputs) if schema else ():
+            field = f"{one.path}{param['name']}"
+            if problem := id_problem(flow, one.name, param, one.inputs.get(param["name"]), one.node.id, field):
                 yield problem
 
 
-def id_problem(param: InputEntry, value: Any, where: str, name: str) -> Finding | None:
-    """The problem of a value that has to be an id; None if it is valid."""
+def id_problem(flow: FlowContext, owner: str, param: InputEntry, value: Any, where: str, name: str) -> Finding | None:
+    """The problem of a value that has to be the id of something on the server; None if it is valid.
+
+    ``owner`` is the type of the node, or of the model or tool inside it, that has the field.
+    """
     what = CHOSEN_BY_ID.get(str(param.get("loadMethod")))
     if what is None or is_empty(value) or has_variable(value):
         return None
-    if isinstance(value, str) and is_uuid(value.partition(":")[0]):
+    given = value.partition(":")[0] if isinstance(value, str) else ""
+    hint = f"Take the id from the list of options of `{name}`; if it is not known, leave this to the person."
+    if not is_uuid(given):
+        text = f"The {what} must be given by its id (a uuid), not by name."
+        return error("NOT_AN_ID", text, where=where, field=name, hint=hint)
+    known = flow.server.get(what)
+    if known is None or given in known:
         return None
-    return error(
-        "NOT_AN_ID",
-        f"The {what} must be given by its id (a uuid), not by name.",
-        where=where,
-        field=name,
-        hint=f"Take the id from the list of options of `{name}`; if it is not known, leave this to the person.",
-    )
+    text = f"This Flowise server has no {what} with the id {given}."
+    make = warning if owner in _GO_ON_WITHOUT else error
+    return make("NOT_ON_SERVER", text, where=where, field=name, hint=hint, allowed=_listed(known))
+
+
+@rule("VARIABLE_NOT_ON_SERVER")
+def server_variables(flow: FlowContext) -> Iterator[Finding]:
+    """Variables of the server (`$vars.name`) exist; otherwise their name stays in the text, or code reads nothing."""
+    known = flow.server.get(VARIABLE)
+    for node in flow.nodes if known is not None else ():
+        for field, value in node.inputs.items():
+            text = value if isinstance(value, str) else dump_json(value) if isinstance(value, (list, dict)) else ""
+            for name in dict.fromkeys(_SERVER_VARIABLE.findall(text)) if "$vars." in text else ():
+                if name not in (known or ()):
+                    yield warning(
+                        "VARIABLE_NOT_ON_SERVER",
+                        f"`{field}` uses $vars.{name}, which this Flowise server does not have.",
+                        where=node.id,
+                        field=field,
+                        allowed=_listed(known or {}),
+                        hint="Create the variable in Flowise, or use one that is there.",
+                        variable=name,
+                    )
+
+
+def _listed(known: Mapping[str, str]) -> tuple[str, ...]:
+    return tuple(f"{key} ({title})" for key, title in list(known.items())[:3])
 
 
 @rule("BAD_TOOL_ID", "UNKNOWN_TOOL")
 def custom_tools(flow: FlowContext) -> Iterator[Finding]:
     """Custom tools are given by the id of an existing tool; otherwise the database fails."""
-    for node in flow.nodes:
-        if node.name == CUSTOM_TOOL:
-            yield from tool_id(flow, node.inputs.get("selectedTool"), node.id, "selectedTool")
-
-
-def tool_id(flow: FlowContext, value: Any, where: str, name: str) -> Iterator[Finding]:
-    """Findings on the id of a custom tool."""
-    if is_empty(value) or has_variable(value):
-        return
-    if not isinstance(value, str) or not is_uuid(value):
-        yield error(
-            "BAD_TOOL_ID",
-            "The custom tool must be given by its id (a uuid), not by name.",
-            where=where,
-            field=name,
-            hint="Take the id from the list of custom tools; if there is none, leave this to the person.",
-        )
-    elif flow.tools is not None and value not in flow.tools:
-        yield Finding(
-            code="UNKNOWN_TOOL",
-            severity="error",
-            detail=f"No tool with the id {value} exists on this Flowise server.",
-            where=where,
-            field=name,
-            allowed=tuple(f"{key} ({title})" for key, title in list(flow.tools.items())[:3]),
-            hint="Choose one from the list of tools.",
-        )
+    for one in flow.components:
+        value, field = one.inputs.get("selectedTool"), f"{one.path}selectedTool"
+        if one.name != CUSTOM_TOOL or is_empty(value) or has_variable(value):
+            continue
+        known = flow.server.get(TOOL)
+        if not isinstance(value, str) or not is_uuid(value):
+            yield error(
+                "BAD_TOOL_ID",
+                "The custom tool must be given by its id (a uuid), not by name.",
+                where=one.node.id,
+                field=field,
+                hint="Take the id from the list of custom tools; if there is none, leave this to the person.",
+            )
+        elif known is not None and value not in known:
+            yield error(
+                "UNKNOWN_TOOL",
+                f"No tool with the id {value} exists on this Flowise server.",
+                where=one.node.id,
+                field=field,
+                allowed=_listed(known),
+                hint="Choose one from the list of tools.",
+            )

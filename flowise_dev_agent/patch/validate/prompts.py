@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from flowise_dev_agent.patch.model.findings import Finding, error, warning
 from flowise_dev_agent.patch.model.node import FlowNode
 from flowise_dev_agent.patch.model.references import has_variable
-from flowise_dev_agent.patch.validate.context import CHATFLOW, FlowContext, rule
+from flowise_dev_agent.patch.validate.context import ANCHORED, FlowContext, rule
 
 _QUESTION = "question"
 _MEMORY_KEY = "chat_history"
@@ -81,7 +81,7 @@ _BRACE = re.compile(r"\{\{|\}\}|[{}]")
 _FLOWISE_VARIABLE = re.compile(r"\{\{[^{}]*\}\}")
 
 
-@rule("PROMPT_BRACES", kinds=(CHATFLOW,))
+@rule("PROMPT_BRACES", kinds=ANCHORED)
 def braces(flow: FlowContext) -> Iterator[Finding]:
     """Braces are matched. An unmatched brace stops the chain at its first question."""
     for node in flow.nodes:
@@ -96,7 +96,7 @@ def braces(flow: FlowContext) -> Iterator[Finding]:
                 )
 
 
-@rule("PROMPT_VALUE_MISSING", "PROMPT_VALUE_UNUSED", "PROMPT_WITHOUT_QUESTION", kinds=(CHATFLOW,))
+@rule("PROMPT_VALUE_MISSING", "PROMPT_VALUE_UNUSED", "PROMPT_WITHOUT_QUESTION", kinds=ANCHORED)
 def placeholders(flow: FlowContext) -> Iterator[Finding]:
     """Placeholders are filled. An unfilled one stops the chain, at its first question or once there is a history."""
     for node in flow.nodes:
@@ -153,7 +153,8 @@ def _unfilled_prompts(flow: FlowContext, node: FlowNode) -> Iterator[Finding]:
                 hint="Add one, for example {question}; the chain fills it with the question.",
             )
         unfilled = [one for one in dict.fromkeys(found) if one not in filled | given]
-        if len(unfilled) > by_question:
+        # The question cannot stand for a placeholder without a name.
+        if len(unfilled) > by_question or not all(unfilled):
             asked = " One of them may stay open for the question." if by_question else ""
             yield _unfilled(prompt.id, "promptValues", unfilled, f"Give them values in `promptValues`.{asked}")
 

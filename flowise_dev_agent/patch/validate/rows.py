@@ -96,7 +96,7 @@ def _row(flow: FlowContext, node: FlowNode, field: str, row: Values, parts: Sequ
             if problem := _missing(node, part, name, row, path, first=place == 0):
                 yield problem
             continue
-        if problem := id_problem(part, value, node.id, path):
+        if problem := id_problem(flow, node.name, part, value, node.id, path):
             yield problem
         elif found := normalize(part, value)[1]:
             lenient = found.code != "BAD_OPTION" or flow.version_drifted(node)

@@ -5,13 +5,17 @@ from itertools import combinations
 
 from flowise_dev_agent.patch.model.findings import Finding, error, warning
 from flowise_dev_agent.patch.model.node import FlowNode
-from flowise_dev_agent.patch.validate.context import AGENTFLOW, CHATFLOW, FlowContext, rule
-
-_ENDING_CATEGORIES = frozenset({"Chains", "Agents", "Engine", "Multi Agents", "Sequential Agents"})
-#: Vector stores in memory: without documents they are empty at every question. Other stores may have been filled by an
-#: earlier upsert.
-#: filled by an earlier upsert.
-_VOLATILE_STORES = frozenset({"memoryVectorStore"})
+from flowise_dev_agent.patch.validate.context import (
+    AGENTFLOW,
+    ANCHORED,
+    ASSISTANT,
+    CHATFLOW,
+    IN_MEMORY,
+    MULTIAGENT,
+    STORES,
+    FlowContext,
+    rule,
+)
 
 
 @rule("EMPTY_FLOW")
@@ -21,7 +25,7 @@ def empty(flow: FlowContext) -> Iterator[Finding]:
         yield error("EMPTY_FLOW", "The flow has no nodes.", hint="Add at least a chain or an agent and its model.")
 
 
-@rule("CYCLE")
+@rule("CYCLE", kinds=(CHATFLOW, AGENTFLOW))
 def cycles(flow: FlowContext) -> Iterator[Finding]:
     """No cycles; one finding per cycle, at its first node in stored order."""
     for cycle in flow.cycles:
@@ -36,13 +40,19 @@ def cycles(flow: FlowContext) -> Iterator[Finding]:
 
 
 @rule(
-    "NO_ENDING_NODE", "ENDING_NODE_KIND", "ENDING_NODE_OUTPUT", "MULTIPLE_ENDING_NODES", "DEAD_END", kinds=(CHATFLOW,)
+    "NO_ENDING_NODE",
+    "ENDING_NODE_KIND",
+    "ENDING_NODE_OUTPUT",
+    "MULTIPLE_ENDING_NODES",
+    "DEAD_END",
+    "ONLY_INDEXES",
+    kinds=(CHATFLOW,),
 )
 def ending_node(flow: FlowContext) -> Iterator[Finding]:
     """Exactly one chain, agent or engine ends the flow and gives the answer."""
     if not flow.nodes or flow.cycles:
         return
-    ends = _ends(flow)
+    ends = flow.ends
     answering: list[FlowNode] = []
     problems: list[Finding] = []
     for node in ends:
@@ -55,6 +65,13 @@ def ending_node(flow: FlowContext) -> Iterator[Finding]:
             "NO_ENDING_NODE",
             "No node ends the flow: nothing is connected.",
             hint="Connect model, memory and tools to one chain or agent.",
+        )
+    elif flow.only_indexes:
+        yield warning(
+            "ONLY_INDEXES",
+            "The flow fills a vector store (POST /vector/upsert) and answers no questions.",
+            where=ends[0].id,
+            hint="Connect the store to a chain or an agent if it is meant to answer.",
         )
     elif not answering:
         yield from problems
@@ -74,12 +91,6 @@ def ending_node(flow: FlowContext) -> Iterator[Finding]:
                 where=answering[-1].id,
                 hint="Connect them so that one is left, or remove the others.",
             )
-
-
-def _ends(flow: FlowContext) -> list[FlowNode]:
-    if len(flow.graph.nodes) == 1:
-        return flow.nodes
-    return [node for node in flow.nodes if not flow.successors[node.id] and flow.connections_into.get(node.id)]
 
 
 def _take_turns(flow: FlowContext, endings: Sequence[FlowNode]) -> bool:
@@ -103,7 +114,7 @@ def _take_turns(flow: FlowContext, endings: Sequence[FlowNode]) -> bool:
 def _not_an_ending(node: FlowNode) -> Finding | None:
     if node.selected_output == "EndingNode":
         return None
-    if node.category not in _ENDING_CATEGORIES:
+    if not node.answers:
         return error(
             "ENDING_NODE_KIND",
             f"The flow ends in {node.name} ({node.category or 'no category'}); only chains, agents and engines answer.",
@@ -120,7 +131,7 @@ def _not_an_ending(node: FlowNode) -> Finding | None:
     return None
 
 
-@rule("ISOLATED_NODE", kinds=(CHATFLOW,))
+@rule("ISOLATED_NODE", kinds=ANCHORED)
 def isolated(flow: FlowContext) -> Iterator[Finding]:
     """Connected nodes. Isolated ones are never run."""
     if len(flow.nodes) < 2:
@@ -140,12 +151,12 @@ def vector_stores(flow: FlowContext) -> Iterator[Finding]:
     """Vector stores have documents. Retrieval from an empty store finds nothing and reports no error."""
     for node in flow.nodes:
         anchors = [anchor for anchor in flow.visible_anchors(node) if anchor["type"] == "Document"]
-        if node.category != "Vector Stores" or not anchors:
+        if node.category != STORES or not anchors:
             continue
         if any(flow.is_connected(node, str(anchor["name"])) for anchor in anchors):
             continue
         name = str(anchors[0]["name"])
-        if node.name in _VOLATILE_STORES:
+        if node.name in IN_MEMORY:
             yield error(
                 "VECTOR_STORE_WITHOUT_DOCUMENT",
                 "The in-memory store has no document loader, so it is empty at every question.",
@@ -160,3 +171,10 @@ def vector_stores(flow: FlowContext) -> Iterator[Finding]:
                 where=node.id,
                 field=name,
             )
+
+
+@rule("NOT_CHECKED", kinds=(MULTIAGENT, ASSISTANT))
+def unchecked(flow: FlowContext) -> Iterator[Finding]:
+    """Work of the agents of a sequential flow with each other, and assistants, are not checked."""
+    text = "How the agents work together is not checked." if flow.kind == MULTIAGENT else "Assistants are not checked."
+    yield warning("NOT_CHECKED", text, hint="Ask the flow a question before it is used.")

@@ -41,7 +41,7 @@ _LONGEST = 80
 _MOST, _MOST_NODES = 1000, 200
 
 
-@rule("UNKNOWN_VARIABLE", kinds=(AGENTFLOW,))
+@rule("UNKNOWN_VARIABLE", "VARIABLE_AS_TEXT", kinds=(AGENTFLOW,))
 def unknown(flow: FlowContext) -> Iterator[Finding]:
     """Known variables: existing steps, form fields and built-in names."""
     start = next((node.inputs for node in flow.nodes if node.name == v2.START), {})
@@ -94,7 +94,7 @@ def _misspelt(flow: FlowContext, node: FlowNode, name: str, variable: str) -> It
     elif variable.startswith("$") or "." not in variable:
         text = f"`{name}`: nothing fills {{{{ {variable} }}}}; it stays in the text as it is."
         hint = "Right if the text is meant to show it."
-        yield warning("UNKNOWN_VARIABLE", text, where=node.id, field=name, hint=hint)
+        yield warning("VARIABLE_AS_TEXT", text, where=node.id, field=name, hint=hint)
 
 
 @rule("VARIABLE_WITHOUT_FIELD", kinds=(AGENTFLOW,))
@@ -228,8 +228,9 @@ def form(flow: FlowContext) -> Iterator[Finding]:
 
 
 def _stays(node: FlowNode, name: str, variable: str, why: str, hint: str) -> Finding:
+    """A warning: the text may be about variables, and the flow runs all the same."""
     text = f"`{name}` {why}; `{{{{ {variable} }}}}` stays in the text as it is."
-    return error("UNKNOWN_VARIABLE", text, where=node.id, field=name, hint=hint)
+    return warning("UNKNOWN_VARIABLE", text, where=node.id, field=name, hint=hint)
 
 
 def _used(flow: FlowContext) -> Iterator[tuple[FlowNode, str, str]]:

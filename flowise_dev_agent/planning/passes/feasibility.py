@@ -16,6 +16,7 @@ from flowise_dev_agent.flowise.client import FlowiseClient
 from flowise_dev_agent.patch import (
     CHOSEN_BY_ID,
     CUSTOM_TOOL,
+    TOOL,
     AddNode,
     Finding,
     GraphIR,
@@ -25,7 +26,6 @@ from flowise_dev_agent.patch import (
     RemoveNode,
     Schemas,
     compile_ops,
-    errors,
     validate_flow,
 )
 from flowise_dev_agent.patch.model.attached_files import new_store
@@ -44,6 +44,8 @@ from flowise_dev_agent.schemas.plan import Plan, PlannedValue
 _LATER: Final = frozenset(
     {"NESTED_CREDENTIAL_UNBOUND", "CREDENTIAL_UNBOUND", "VARIABLE_NOT_SET", "NOT_AN_ID", "REF_WITHOUT_EDGE"}
 )
+#: Warnings on a flow that a plan should not have.
+_ADVISED: Final = frozenset({"UNKNOWN_VARIABLE"})
 #: Most resources of the server listed in one finding.
 _NAMES_SHOWN: Final = 30
 _NAME_CHARS: Final = 80
@@ -57,7 +59,7 @@ _PASSED_VARIABLES: Final = re.compile(r"overrideConfig\W{1,10}vars\b", re.IGNORE
 VARIABLE_TO_CREATE: Final = "VARIABLE_TO_CREATE"
 #: Lists of node types that only the server has, by the type that lists them.
 _OWN: Final[Mapping[tuple[str, str], str]] = {
-    (CUSTOM_TOOL, "listTools"): "custom tool",
+    (CUSTOM_TOOL, "listTools"): TOOL,
     ("customMcpServerTool", "listServers"): "MCP server",
 }
 
@@ -96,10 +98,14 @@ def _tried(plan: Plan, base: GraphIR, schemas: Schemas) -> tuple[GraphIR | None,
         return None, [_as_advice(Finding.model_validate(one)) for one in error.details["findings"]]
     if graph is None:
         return None, []
-    found = validate_flow(graph.to_flow_data(), schemas=schemas, credentials=None, kind=plan.flow_kind)
+    found = validate_flow(graph.to_flow_data(), schemas=schemas, credentials=None, kind=plan.flow_kind, unfinished=True)
     return graph, [
         *unfed(plan, base, graph, schemas),
-        *(_as_advice(one) for one in errors(found) if _concerns(one, plan, graph)),
+        *(
+            _as_advice(one)
+            for one in found
+            if (one.severity == "error" or one.code in _ADVISED) and _concerns(one, plan, graph)
+        ),
     ]
 
 

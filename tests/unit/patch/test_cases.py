@@ -1,0 +1,138 @@
+"""Flows of strangers, the smallest of each kind: what the validator says, with what Flowise 3.1.4 did beside it.
+
+Each file of `tests/fixtures/cases` says what was tried and measured. Cases about import, edits and round trips have
+their tests where that is done.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from flowise_dev_agent.patch import AddNode, Connect, GraphIR, Schemas, compile_ops, validate_flow
+from flowise_dev_agent.patch.model.json_text import JsonValue
+from tests.fixtures.golden_flows import GOLDEN, NOWHERE
+
+CASES = Path(__file__).parents[2] / "fixtures" / "cases"
+CREDENTIALS = {
+    "aaaaaaaa-bbbb-4ccc-8ddd-eeeeeeeeeeee": "openAIApi",
+    "9c79bf01-a3e8-5187-8b84-ec3fbcd7e918": "tavilyApi",
+}
+#: Nothing of what a flow may refer to is there.
+EMPTY_SERVER = {"document store": {}, "flow": {}, "custom tool": {}, "assistant": {}, "variable": {}}
+
+#: Case -> its errors and its warnings.
+EXPECTED: dict[str, tuple[set[str], set[str]]] = {
+    "A1-dead-end-nodes": (
+        set(),
+        {
+            "CREDENTIAL_UNBOUND",
+            "DEAD_END",
+            "ISOLATED_NODE",
+            "REQUIRED_PARAM_MISSING",
+            "VECTOR_STORE_WITHOUT_DOCUMENT",
+        },
+    ),
+    "A2-document-as-text": (set(), set()),
+    "A3-loader-file-before-a-lasting-store": (set(), {"REQUIRED_PARAM_MISSING"}),
+    "A4-upsert-only-flow": (set(), {"ONLY_INDEXES"}),
+    "A6-surplus-branch-handle": (set(), {"BRANCHES_OUTDATED"}),
+    "A7-variables-as-examples": (set(), {"UNKNOWN_VARIABLE"}),
+    "A8-secret-placeholder": (set(), set()),
+    "E1-model-of-an-old-node": (set(), {"VERSION_DRIFT"}),
+    "I1-import-without-credentials": ({"CREDENTIAL_UNBOUND"}, set()),
+    "I4-sequential-flow-read-as-chatflow": (set(), {"NOT_CHECKED"}),
+    "M1-multiagent-not-checked": ({"DANGLING_EDGE", "REF_TO_MISSING_NODE"}, {"NOT_CHECKED"}),
+    "M10-empty-braces": ({"PROMPT_VALUE_MISSING"}, set()),
+    "M11-http-body-not-json": ({"BAD_JSON"}, {"SERVER_SETTING_NEEDED"}),
+    "M14-tavily-3.1.4": (set(), {"SERVER_SETTING_NEEDED"}),
+    "M2-document-store-gone-chain": ({"NOT_ON_SERVER"}, set()),
+    "M5-optional-credential": (set(), {"CREDENTIAL_MAY_LACK"}),
+    "M6-start-type-absent": ({"REQUIRED_PARAM_MISSING"}, set()),
+    "M7-mcp-command-not-permitted": (set(), {"SERVER_SETTING_NEEDED"}),
+    "R1-branches-of-seqCondition": (set(), {"NOT_CHECKED"}),
+    # A fragment: what it lacks to be a flow is no matter of the links.
+    "R2-selected-links": ({"ENDING_NODE_KIND"}, set()),
+    "R4-ops-that-do-not-compile": ({"EDGE_WITHOUT_REF", "OUTPUT_SELECTION_MISMATCH", "SHARED_MODEL"}, set()),
+}
+#: Cases that are not about a flow's text.
+ELSEWHERE = {
+    "E3-scope-of-a-change",
+    "E5-target-of-another-kind",
+    "I2-workspace-export",
+    "I3-settings-of-a-row-dropped",
+}
+
+
+def case(name: str) -> dict[str, Any]:
+    return json.loads((CASES / f"{name}.json").read_text(encoding="utf-8"))
+
+
+def test_every_case_has_its_expectation() -> None:
+    assert {path.stem for path in CASES.iterdir()} == EXPECTED.keys() | ELSEWHERE
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_a_case_gets_the_findings_that_fit_what_flowise_did(name: str, schemas: Schemas) -> None:
+    tried = case(name)
+    found = validate_flow(
+        json.dumps(tried["flow_data"]),
+        schemas=schemas,
+        credentials=CREDENTIALS,
+        kind=tried["type"],
+        server=EMPTY_SERVER,
+    )
+    got = tuple({one.code for one in found if one.severity == severity} for severity in ("error", "warning"))
+    assert got == EXPECTED[name]
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_the_type_of_a_flow_follows_from_its_nodes(name: str) -> None:
+    tried = case(name)
+    assert GraphIR(tried["flow_data"]).kind == tried["type"]
+
+
+def test_what_a_tool_or_a_text_takes_from_the_server_is_looked_up(schemas: Schemas) -> None:
+    """Measured: the two tools answer all the same, with an error of theirs in the place of a result."""
+    gone = "11111111-2222-4333-8444-555555555555"
+    ops = [
+        *GOLDEN["tool_agent"](NOWHERE),
+        AddNode(
+            node_name="ChatflowTool",
+            node_id="other",
+            params={"selectedChatflow": gone, "name": "x", "description": "{{$vars.tone}}"},
+        ),
+        Connect(source_node_id="other", target_node_id="toolAgent_0", target_anchor="tools"),
+    ]
+    flow = compile_ops(GraphIR.empty(), ops, schemas).flow_data
+
+    def found(**server: dict[str, str]) -> list[tuple[str, str, str]]:
+        told = validate_flow(flow, schemas=schemas, credentials=None, server=server)
+        return [(one.code, one.severity, one.field) for one in told]
+
+    assert found() == found(flow={gone: "Other"}, variable={"tone": "static"}) == []
+    assert found(flow={}, variable={}) == [
+        ("NOT_ON_SERVER", "warning", "selectedChatflow"),
+        ("VARIABLE_NOT_ON_SERVER", "warning", "description"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("node", "fields", "setting"),
+    [
+        ("chatOllama", {"baseUrl": "http://localhost:11434", "modelName": "llama3"}, "HTTP_SECURITY_CHECK"),
+        ("chatOllama", {"baseUrl": "https://ollama.example.com", "modelName": "llama3"}, ""),
+        ("customFunction", {"javascriptFunction": "const fs = require('fs'); return 1"}, "TOOL_FUNCTION_BUILTIN_DEP"),
+        ("customFunction", {"javascriptFunction": "import x from 'typeorm'; return 1"}, "TOOL_FUNCTION_EXTERNAL_DEP"),
+        ("customFunction", {"javascriptFunction": "const a = require('axios'); return 1"}, ""),
+        ("faiss", {"basePath": "../vectors"}, "PATH_TRAVERSAL_SAFETY"),
+        ("faiss", {"basePath": "vectors"}, ""),
+    ],
+)
+def test_what_flowise_refuses_as_installed_names_its_setting(
+    schemas: Schemas, node: str, fields: dict[str, JsonValue], setting: str
+) -> None:
+    flow = compile_ops(GraphIR.empty(), [AddNode(node_name=node, node_id="one", params=fields)], schemas).flow_data
+    found = validate_flow(flow, schemas=schemas, credentials=None)
+    assert [one.params["setting"] for one in found if one.code == "SERVER_SETTING_NEEDED"] == [setting] * bool(setting)
