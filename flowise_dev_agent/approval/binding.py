@@ -30,12 +30,14 @@ from flowise_dev_agent.patch import (
 )
 from flowise_dev_agent.patch.model import agentflow as v2
 from flowise_dev_agent.patch.model.attached_files import is_filled
+from flowise_dev_agent.patch.model.field_kinds import FieldKind
 from flowise_dev_agent.patch.model.graph import FlowEdge
 from flowise_dev_agent.patch.model.nested import Steps, parse_path, value_at, with_bound, with_value
 from flowise_dev_agent.patch.model.reach import (
+    Acting,
+    acting,
     flows_in,
     holds_code,
-    is_code,
     is_setting,
     reached,
     sets_credential,
@@ -62,6 +64,14 @@ from flowise_dev_agent.schemas.plan import (
 _TOOLS: Final = frozenset({"Tools", "Tools (MCP)"})
 #: Characters of a value in a finding.
 _SHOWN: Final = 80
+#: Acting values in words.
+_HOLDS: Final = {
+    FieldKind.CODE: "code",
+    FieldKind.COMMAND: "a command",
+    FieldKind.FILE: "a file of the server",
+    FieldKind.SECRET: "a secret",
+    FieldKind.REQUEST: "a part of a request",
+}
 
 
 def capability_of(plan: Plan, schemas: Schemas, base: GraphIR) -> Capability:
@@ -90,10 +100,18 @@ def capability_of(plan: Plan, schemas: Schemas, base: GraphIR) -> Capability:
         for value in plan.values
         for name in [*tools_in({value.param: value.value}), *flows_in({value.param: value.value})]
     ]
+    acts = [
+        (given.node_id, one)
+        for given in plan.values
+        for one in acting(given.param, given.value, planned.get(given.node_id))
+    ]
+    inside = {id_ for id_, one in acts if one.kind is FieldKind.CODE}
     called = {one for given in plan.values for one in reached(given.param, given.value, planned.get(given.node_id))}
     return Capability(
         nodes=nodes,
         hosts=sorted({one.origin for one in called if one.clear}),
+        commands=_texts(acts, FieldKind.COMMAND),
+        files=_texts(acts, FieldKind.FILE),
         credentials=[
             *(CredentialBinding(node_id="*", type=type_) for type_ in plan.credential_requirements),
             # A new node may have an optional credential of its type, for its own address.
@@ -105,7 +123,10 @@ def capability_of(plan: Plan, schemas: Schemas, base: GraphIR) -> Capability:
                 if type_ not in plan.credential_requirements and type_ not in CREDENTIALS_FOR_ANY_ADDRESS
             ),
         ],
-        code=[id_ for id_, schema in planned.items() if schema and _runs_code(plan, nodes[id_], id_, schema)],
+        code=[
+            *(id_ for id_, schema in planned.items() if schema and _runs_code(plan, nodes[id_], id_, schema)),
+            *sorted(inside - planned.keys()),
+        ],
         tools=tools,
         effects=[
             *(["document_store"] if plan.document_stores else []),
@@ -115,6 +136,10 @@ def capability_of(plan: Plan, schemas: Schemas, base: GraphIR) -> Capability:
         lines=line_changes(plan, base),
         before_approval=before_approval(plan, base, schemas),
     )
+
+
+def _texts(found: Iterable[tuple[str, Acting]], kind: FieldKind) -> list[str]:
+    return sorted({one.text for _, one in found if one.kind is kind})
 
 
 def _filled(plan: Plan, planned: Mapping[str, NodeSchema | None]) -> list[str]:
@@ -141,6 +166,8 @@ def with_agreed(capability: Capability, agreed: Capability | None) -> Capability
         update={
             "nodes": nodes,
             "hosts": sorted({*capability.hosts, *agreed.hosts}),
+            "commands": sorted({*capability.commands, *agreed.commands}),
+            "files": sorted({*capability.files, *agreed.files}),
             "lines": [*agreed.lines, *(one for one in capability.lines if one not in agreed.lines)],
             "before_approval": sorted({*capability.before_approval, *agreed.before_approval}),
         }
@@ -271,6 +298,8 @@ def beyond_approval(capability: Capability, agreed: Capability) -> Capability | 
     beyond = Capability(
         nodes={id_: node for id_, node in capability.nodes.items() if not _covers(agreed.nodes.get(id_), node)},
         hosts=[host for host in capability.hosts if host not in agreed.hosts],
+        commands=[one for one in capability.commands if one not in agreed.commands],
+        files=[one for one in capability.files if one not in agreed.files],
         credentials=[one for one in capability.credentials if one not in agreed.credentials],
         code=[id_ for id_ in capability.code if id_ not in agreed.code],
         tools=[tool for tool in capability.tools if tool not in agreed.tools],
@@ -411,7 +440,7 @@ def _beyond(op: PatchOp, plan: Plan, capability: Capability, schemas: Schemas, b
     else:
         return
     yield from _not_named(ids[0], values, plan, capability)
-    yield from _reaching_out(ids[0], values, schema, plan, capability)
+    yield from _reaching_out(ids[0], values, schema, plan, capability, base)
 
 
 def _is_title(node_id: str, label: str, plan: Plan, base: GraphIR) -> bool:
@@ -468,10 +497,12 @@ def _is_named(path: str, named: Iterable[str]) -> bool:
 
 
 def _runs_code(plan: Plan, node: NodeCapability, node_id: str, schema: NodeSchema) -> bool:
-    """True for a new node of a type that runs code, or an existing node whose code field the plan names."""
-    if node.action != "change":
-        return holds_code(schema)
-    return any(is_code(schema, path) for path in _named(plan, node_id))
+    """True for a new node of a type that runs code, and any node whose planned values hold code."""
+    values = [(one.param, one.value) for one in plan.values if one.node_id == node_id]
+    runs = (FieldKind.CODE, FieldKind.COMMAND)
+    return (node.action != "change" and holds_code(schema)) or any(
+        one.kind in runs for path, value in values for one in acting(path, value, schema)
+    )
 
 
 def _reaching_out(
@@ -480,9 +511,10 @@ def _reaching_out(
     schema: NodeSchema | None,
     plan: Plan,
     capability: Capability,
+    base: GraphIR,
 ) -> Iterator[str]:
-    """Problems with hosts, code, tools and flows in node values that the plan does not allow."""
-    named = _named(plan, node_id)
+    """Problems with hosts, code, commands, files, tools and flows in node values that the plan does not allow."""
+    known = _known(node_id, plan, schema, base)
     defaults = {entry["name"]: entry.get("default") for entry in schema.input_definitions} if schema else {}
     tools = {one.name for one in capability.tools}
     for path, value in values.items():
@@ -495,14 +527,24 @@ def _reaching_out(
                 yield f"`{path}` holds an address that can be read in more than one way ({_short(address.origin)})"
             elif address.origin not in capability.hosts:
                 yield f"`{path}` reaches {_short(address.origin)}"
-        if value != "" and is_code(schema, path) and node_id not in capability.code and not _is_named(path, named):
-            yield f"`{path}` holds code"
+        for one in acting(path, value, schema):
+            writes = one.kind is FieldKind.CODE and one.path == path and node_id in capability.code
+            if one.identity not in known and not (writes and "." not in path):
+                yield f"`{one.path}` holds {_HOLDS[one.kind]} that it does not name ({_short(one.text)})"
         for tool in tools_in({path: value}):
             if tool not in tools:
                 yield f"`{path}` gives the tool {tool}"
         for flow in flows_in({path: value}):
             if flow not in tools:
                 yield f"`{path}` starts the flow {flow}"
+
+
+def _known(node_id: str, plan: Plan, schema: NodeSchema | None, base: GraphIR) -> set[tuple[FieldKind, str]]:
+    """Acting values of a node in the plan and in the flow."""
+    node = base.node(node_id)
+    planned = [(one.param, one.value) for one in plan.values if one.node_id == node_id]
+    stored = list(node.inputs.items()) if node else []
+    return {one.identity for path, value in [*planned, *stored] for one in acting(path, value, schema)}
 
 
 def _schema_of(node_id: str, plan: Plan, schemas: Schemas, base: GraphIR) -> NodeSchema | None:

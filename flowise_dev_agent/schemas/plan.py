@@ -227,6 +227,8 @@ class Capability(Contract):
     hosts: list[str] = Field(
         default_factory=list, description="Scheme, host and port of what Flowise may call, such as `https://a.example`."
     )
+    commands: list[str] = Field(default_factory=list, description="Commands that Flowise runs, as text or JSON.")
+    files: list[str] = Field(default_factory=list, description="Paths of files and folders on the Flowise server.")
     credentials: list[CredentialBinding] = Field(default_factory=list)
     code: list[str] = Field(default_factory=list, description="Ids of nodes that run code.")
     tools: list[ToolBinding] = Field(default_factory=list)

@@ -13,6 +13,7 @@ from pydantic import Field
 from flowise_dev_agent.patch.model.findings import sentence
 from flowise_dev_agent.patch.model.json_text import is_uuid
 from flowise_dev_agent.patch.model.placeholders import MARK, stands_in
+from flowise_dev_agent.redaction import redacted
 from flowise_dev_agent.sanitize import shortened
 from flowise_dev_agent.schemas.base import Contract, JsonValue
 from flowise_dev_agent.schemas.document_stores import PlannedStore
@@ -25,6 +26,8 @@ PROSE: Final = re.compile(r"(prompt|(?<!reply)messages?|\]\.content|instructions
 _ON_THE_LINE: Final = 80
 #: Limits of the summary: characters of the goal and of a quote, names in a list, parts that are not done.
 _GOAL, _QUOTE, _NAMES, _PARTS = 200, 50, 5, 2
+#: Characters of a command or a path in the permissions; the values have it in full.
+_SHOWN_TEXT: Final = 200
 _ID_AND_NAME: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}:(.+)", re.DOTALL)
 _VARIABLE: Final = re.compile(r"\{\{\s*\$vars\.(\w+)", re.IGNORECASE)
 _SENTENCE_END: Final = re.compile(r"(?<=[.!?])\s+")
@@ -182,6 +185,10 @@ def capability_words(
         return f"{node(line.source)} ({branch})" if branch else node(line.source)
 
     words = [said("plan.allows.host", host=where) for where in reached(capability, said)]
+    words += [
+        said("plan.allows.command", command=shortened(str(redacted(one)), _SHOWN_TEXT)) for one in capability.commands
+    ]
+    words += [said("plan.allows.file", path=shortened(one, _SHOWN_TEXT)) for one in capability.files]
     words += [said("plan.allows.code", node=node(id_)) for id_ in capability.code]
     words += [said("plan.allows.before_approval", node=node(id_)) for id_ in capability.before_approval]
     words += [

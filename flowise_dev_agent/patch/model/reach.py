@@ -8,21 +8,19 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from typing import Any, Final
+from itertools import pairwise
+from typing import Any, Final, NamedTuple
 
 from pydantic import JsonValue
 
 from flowise_dev_agent.patch.model.addresses import Address, addresses_in, bare_address
+from flowise_dev_agent.patch.model.field_kinds import GUARDED, FieldKind, classified, free_texts, kind_of
 from flowise_dev_agent.patch.model.flow_data import InputEntry
 from flowise_dev_agent.patch.model.nested import CREDENTIAL_KEY
 from flowise_dev_agent.patch.model.placeholders import stands_in
 from flowise_dev_agent.patch.model.schema import NodeSchema
+from flowise_dev_agent.patch.model.values import is_empty, on_one_line
 
-#: Fields whose whole value is an address, also without a scheme.
-_ADDRESS_FIELD: Final = re.compile(
-    r"(?:urls?|uri|host|hostname|endpoint|basepath|baseurl|base_url|apibase|server|proxy|webhook|(?<!mail)address)$",
-    re.IGNORECASE,
-)
 #: Names of fields with text for models and people; the definition must be a plain text too.
 _PROSE_FIELD: Final = re.compile(
     r"(?:prompt|messages?|instructions?|description|desc|template|prefix|suffix|examples?|title|scenario|content|text|"
@@ -42,6 +40,7 @@ _SETTING: Final = re.compile(
     re.IGNORECASE,
 )
 _DEEPEST = 8
+_SEGMENTS: Final = re.compile(r"[^.\[\]]+")
 
 
 def reached(path: str, value: JsonValue, schema: NodeSchema | None) -> list[Address]:
@@ -59,6 +58,71 @@ def reached(path: str, value: JsonValue, schema: NodeSchema | None) -> list[Addr
 def unclear_address(path: str, value: JsonValue, schema: NodeSchema | None) -> str | None:
     """First address of a value that readers take for different ones; None if all are clear."""
     return next((one.origin for one in reached(path, value, schema) if not one.clear), None)
+
+
+class Acting(NamedTuple):
+    """Value of a field that a plan has to name: code, a command, a file of the server, a secret, parts of a request."""
+
+    kind: FieldKind
+    path: str
+    value: JsonValue
+
+    @property
+    def text(self) -> str:
+        """The value as text, the same for JSON and its text."""
+        return on_one_line(self.value if isinstance(self.value, str) else json.dumps(self.value, ensure_ascii=False))
+
+    @property
+    def identity(self) -> tuple[FieldKind, str]:
+        """Kind and value, wherever the field is."""
+        inner = _parsed(self.value) if isinstance(self.value, str) else None
+        given = self.value if inner is None else inner
+        return self.kind, json.dumps(given, sort_keys=True, ensure_ascii=False)
+
+
+def acting(path: str, value: JsonValue, schema: NodeSchema | None) -> Iterator[Acting]:
+    """Values that act, wherever they stand in the value of a field: in rows, nested settings and JSON."""
+    names = _SEGMENTS.findall(path) or [""]
+    kinds = [kind_of(names[0], definition_of(schema, path))]
+    kinds += [_kind_inside(name, around) for around, name in pairwise(names)]
+    if kind := next((kind for kind in kinds if kind in GUARDED), None):
+        yield from _filled(kind, path, value)
+    else:
+        yield from _acting_inside(path, value, kinds[-1], 0)
+
+
+def _acting_inside(path: str, value: JsonValue, kind: FieldKind, deep: int) -> Iterator[Acting]:
+    if isinstance(value, str):
+        if (inner := _parsed(value)) is not None and deep < _DEEPEST:
+            yield from _acting_inside(path, inner, kind, deep + 1)
+        elif kind is FieldKind.ADDRESS and not (addresses_in(value) or _bare(value)):
+            yield from _filled(FieldKind.FILE, path, value)
+    elif isinstance(value, dict):
+        for name, item in value.items():
+            found = _kind_inside(name, path)
+            where = f"{path}.{name}"
+            yield from _filled(found, where, item) if found in GUARDED else _acting_inside(where, item, found, deep)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _acting_inside(path, item, kind, deep)
+
+
+def _kind_inside(name: str, around: str) -> FieldKind:
+    """Kind of a field inside another one. The settings of a nested node are its fields; other keys are anybody's."""
+    return kind_of(name) if around.endswith("Config") else classified(name) or FieldKind.PLAIN
+
+
+def _filled(kind: FieldKind, path: str, value: JsonValue) -> Iterator[Acting]:
+    if not is_empty(value) and not (isinstance(value, str) and stands_in(value)):
+        yield Acting(kind, path, value)
+
+
+def _parsed(text: str) -> JsonValue:
+    """Object or list of a JSON text; None for other texts."""
+    if text.lstrip()[:1] in ("{", "["):
+        with suppress(ValueError, RecursionError):
+            return json.loads(text)
+    return None
 
 
 def tools_in(values: Mapping[str, JsonValue]) -> Iterator[str]:
@@ -86,19 +150,14 @@ def is_setting(path: str, value: JsonValue) -> bool:
 
 
 def holds_code(schema: NodeSchema) -> bool:
-    """True if a node type runs code that is written in its fields."""
-    return any(_runs(entry) for entry in schema.input_definitions)
-
-
-def is_code(schema: NodeSchema | None, path: str) -> bool:
-    """True if a field holds code."""
-    definition = definition_of(schema, path)
-    return definition is not None and _runs(definition)
+    """True if a node type runs code or commands that have to be written in its fields."""
+    return any(_runs(entry) for entry in free_texts(schema.input_definitions))
 
 
 def _runs(definition: InputEntry) -> bool:
-    """True for a code field that has to be filled; an optional one holds a schema or a list of fields."""
-    return definition.get("type") == "code" and not definition.get("optional")
+    """True for a field with code or a command that has to be filled."""
+    kind = kind_of(definition["name"], definition)
+    return kind in (FieldKind.CODE, FieldKind.COMMAND) and not definition.get("optional")
 
 
 def definition_of(schema: NodeSchema | None, path: str) -> InputEntry | None:
@@ -114,7 +173,7 @@ def _bare(text: str) -> list[Address]:
 
 def _is_address(name: str, definition: InputEntry | None) -> bool:
     last = name.rpartition(".")[2]
-    if _ADDRESS_FIELD.search(last):
+    if kind_of(last) is FieldKind.ADDRESS:
         return True
     shown = (
         (definition.get("default"), definition.get("placeholder")) if definition and definition["name"] == last else ()
@@ -124,7 +183,7 @@ def _is_address(name: str, definition: InputEntry | None) -> bool:
 
 def _is_prose(name: str, path: str, definition: InputEntry | None, schema: NodeSchema | None) -> bool:
     last = name.rpartition(".")[2]
-    if not _PROSE_FIELD.search(last) or _ADDRESS_FIELD.search(last):
+    if not _PROSE_FIELD.search(last) or kind_of(last) is FieldKind.ADDRESS:
         return False
     if schema is None or definition is None:
         return False
@@ -145,9 +204,8 @@ def _fields(
     """Yield (field name, text, inside JSON text) for every string in a value."""
     if isinstance(value, str):
         yield name, value, inside_json
-        if deep < _DEEPEST and value.lstrip()[:1] in ("{", "["):
-            with suppress(ValueError, RecursionError):
-                yield from _fields(name, json.loads(value), inside_json=True, deep=deep + 1)
+        if deep < _DEEPEST and (inner := _parsed(value)) is not None:
+            yield from _fields(name, inner, inside_json=True, deep=deep + 1)
     elif isinstance(value, dict):
         for key, item in value.items():
             yield from _fields(f"{name}.{key}", item, inside_json=inside_json, deep=deep)
@@ -158,9 +216,8 @@ def _fields(
 
 def _pairs(value: Any, deep: int = 0) -> Iterator[tuple[str, Any]]:
     """Yield (key, value) for every object in a value, also in strings that hold JSON."""
-    if isinstance(value, str) and deep < _DEEPEST and value.lstrip()[:1] in ("{", "["):
-        with suppress(ValueError, RecursionError):
-            yield from _pairs(json.loads(value), deep + 1)
+    if isinstance(value, str) and deep < _DEEPEST and (inner := _parsed(value)) is not None:
+        yield from _pairs(inner, deep + 1)
     elif isinstance(value, dict):
         for key, item in value.items():
             yield str(key), item

@@ -219,7 +219,8 @@ def test_p85_a_planned_replacement_is_covered(catalogue: NodeStore) -> None:
 def test_a_text_of_brackets_without_end_is_only_a_text(catalogue: NodeStore) -> None:
     deep = SetParam(node_id="chatOpenAI_0", param_name="baseOptions", value="[" * 100_000)
     named = contract(MODEL, values=[value("chatOpenAI_0", "baseOptions", "")])
-    assert refused([deep], named, catalogue) == []
+    (why,) = refused([deep], named, catalogue)
+    assert "a part of a request" in why
 
 
 def test_p85_code_and_tools_need_the_plan_even_on_planned_nodes(catalogue: NodeStore) -> None:
@@ -254,7 +255,8 @@ def test_an_address_inside_a_json_text_is_seen(catalogue: NodeStore) -> None:
     server = planned("customMCP_0", existing=False)
     config = '{"url": "http://169.254.169.254/latest"}'
     adding = AddNode(node_name="customMCP", node_id="customMCP_0", params={"mcpServerConfig": config})
-    (message,) = refused([adding], contract(server), catalogue)
+    message, command = refused([adding], contract(server), catalogue)
+    assert "a command" in command
     assert "169.254.169.254" in message
 
 
