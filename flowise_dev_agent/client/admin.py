@@ -1,49 +1,36 @@
 """Calls for operators: keys, the audit log, the state of the service."""
 
 from collections.abc import AsyncGenerator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
 from flowise_dev_agent.client.transport import Http, given, if_still, problem_of, read_answer
-
-if TYPE_CHECKING:
-    # Imported by the methods that need them.
-    from flowise_dev_agent.schemas.audit import AuditPage, AuditReport, ErasedWords
-    from flowise_dev_agent.schemas.keys import CallerView, KeyList, MadeKey, NewKey, OwnerList
-    from flowise_dev_agent.schemas.service import HealthView, InfoView, PublicSettings, ReadyView
+from flowise_dev_agent.schemas.audit import AuditPage, AuditReport, ErasedWords
+from flowise_dev_agent.schemas.keys import CallerView, KeyList, MadeKey, NewKey, OwnerList
+from flowise_dev_agent.schemas.service import HealthView, InfoView, PublicSettings, ReadyView
 
 
 class AdminCalls(Http):
     """Calls about keys, the audit log and the service."""
 
-    async def keys(self) -> "KeyList":
+    async def keys(self) -> KeyList:
         """List all keys of people and programs, newest first."""
-        from flowise_dev_agent.schemas.keys import KeyList
-
         return await self._get(KeyList, "/keys")
 
-    async def owners(self) -> "OwnerList":
+    async def owners(self) -> OwnerList:
         """List the teams and persons that keys act for."""
-        from flowise_dev_agent.schemas.keys import OwnerList
-
         return await self._get(OwnerList, "/owners")
 
-    async def current_key(self) -> "CallerView":
+    async def current_key(self) -> CallerView:
         """Read the owner and the scopes of this client's key."""
-        from flowise_dev_agent.schemas.keys import CallerView
-
         return await self._get(CallerView, "/keys/current")
 
-    async def create_key(self, new: "NewKey") -> "MadeKey":
+    async def create_key(self, new: NewKey) -> MadeKey:
         """Create a key; only this answer contains it."""
-        from flowise_dev_agent.schemas.keys import MadeKey
-
         return read_answer(MadeKey, await self._call("POST", "/keys", json=new.model_dump(mode="json")))
 
-    async def rotate_key(self, key_id: UUID, *, keep_old_secs: int = 0, if_match: str | None = None) -> "MadeKey":
+    async def rotate_key(self, key_id: UUID, *, keep_old_secs: int = 0, if_match: str | None = None) -> MadeKey:
         """Replace a key by a new one; with `if_match` (`KeyView.etag`) only if it is unchanged."""
-        from flowise_dev_agent.schemas.keys import MadeKey
-
         body = {"keep_old_secs": keep_old_secs}
         path = f"/keys/{key_id}/rotate"
         return read_answer(MadeKey, await self._call("POST", path, json=body, headers=if_still(if_match)))
@@ -54,10 +41,8 @@ class AdminCalls(Http):
 
     # --- the audit log ------------------------------------------------------------------------------------------------
 
-    async def audit(self, *, limit: int = 100, cursor: int | None = None, **which: Any) -> "AuditPage":
+    async def audit(self, *, limit: int = 100, cursor: int | None = None, **which: Any) -> AuditPage:
         """List answers and writes, newest first; filters: `session`, `flow`, `person`, `action`, `since`, `until`."""
-        from flowise_dev_agent.schemas.audit import AuditPage
-
         return await self._get(AuditPage, "/audit", limit=limit, cursor=cursor, **which)
 
     async def audit_export(self, format_: str = "jsonl", **which: Any) -> AsyncGenerator[str]:
@@ -71,43 +56,31 @@ class AdminCalls(Http):
                 async for text in response.aiter_text():
                     yield text
 
-    async def audit_verify(self, session_id: UUID | None = None) -> "AuditReport":
+    async def audit_verify(self, session_id: UUID | None = None) -> AuditReport:
         """Check that every row of the audit log exists and is unchanged."""
-        from flowise_dev_agent.schemas.audit import AuditReport
-
         return await self._get(AuditReport, "/audit/verify", session=str(session_id) if session_id else None)
 
-    async def erase_audit_words(self, *, session_id: UUID | None = None, person: str | None = None) -> "ErasedWords":
+    async def erase_audit_words(self, *, session_id: UUID | None = None, person: str | None = None) -> ErasedWords:
         """Erase the texts of a session, of a person, or of both."""
-        from flowise_dev_agent.schemas.audit import ErasedWords
-
         params = given({"session": str(session_id) if session_id else None, "person": person})
         return read_answer(ErasedWords, await self._call("DELETE", "/audit/words", params=params))
 
     # --- the service -------------------------------------------------------------------------------------------------
 
-    async def health(self) -> "HealthView":
+    async def health(self) -> HealthView:
         """Read the state of each part that the service depends on."""
-        from flowise_dev_agent.schemas.service import HealthView
-
         return await self._get(HealthView, "/health")
 
-    async def info(self) -> "InfoView":
+    async def info(self) -> InfoView:
         """Read the version, the planning model, and a model that the service could use."""
-        from flowise_dev_agent.schemas.service import InfoView
-
         return await self._get(InfoView, "/info")
 
-    async def service_settings(self) -> "PublicSettings":
+    async def service_settings(self) -> PublicSettings:
         """Read the settings of the service, without secrets."""
-        from flowise_dev_agent.schemas.service import PublicSettings
-
         return await self._get(PublicSettings, "/settings")
 
-    async def ready(self) -> "ReadyView":
+    async def ready(self) -> ReadyView:
         """Check that the service takes new work; raises `ServiceError` if it does not."""
-        from flowise_dev_agent.schemas.service import ReadyView
-
         return await self._get(ReadyView, "/ready")
 
     async def live(self) -> None:

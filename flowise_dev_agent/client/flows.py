@@ -2,28 +2,25 @@
 
 import asyncio
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from uuid import UUID
 
 from pydantic import BaseModel
 
 from flowise_dev_agent.client.transport import Http, given, read_answer
-
-if TYPE_CHECKING:
-    # Imported by the methods that need them: they import the models of flows and nodes.
-    from flowise_dev_agent.schemas.chat import ChatAnswer, ChatQuestion
-    from flowise_dev_agent.schemas.flow_tests import FlowTestView, TestFlow, ValidatedFlow, ValidateFlow
-    from flowise_dev_agent.schemas.flow_writes import (
-        ApplyToFlow,
-        FlowDocument,
-        FlowOps,
-        FlowWriteResult,
-        ImportFlow,
-        PromoteFlow,
-    )
-    from flowise_dev_agent.schemas.flows import FlowPage, FlowSummary, FlowView
-    from flowise_dev_agent.schemas.turns import Conversation
-    from flowise_dev_agent.schemas.verdict import Trace
+from flowise_dev_agent.schemas.chat import ChatAnswer, ChatQuestion
+from flowise_dev_agent.schemas.flow_tests import FlowTestView, TestFlow, ValidatedFlow, ValidateFlow
+from flowise_dev_agent.schemas.flow_writes import (
+    ApplyToFlow,
+    FlowDocument,
+    FlowOps,
+    FlowWriteResult,
+    ImportFlow,
+    PromoteFlow,
+)
+from flowise_dev_agent.schemas.flows import FlowPage, FlowSummary, FlowView
+from flowise_dev_agent.schemas.turns import Conversation
+from flowise_dev_agent.schemas.verdict import Trace
 
 _POLL_SECS: Final = 1.0
 
@@ -42,76 +39,64 @@ class FlowCalls(Http):
         drafts: bool = False,
         limit: int = 20,
         cursor: str | None = None,
-    ) -> "FlowPage":
+    ) -> FlowPage:
         """Search the flows of a server by words; without any, list the last changed ones."""
-        from flowise_dev_agent.schemas.flows import FlowPage
-
         params = {"query": query, "instance": instance, "drafts": "true" if drafts else None}
         return await self._get(FlowPage, "/flows", **params, limit=limit, cursor=cursor)
 
-    async def flow_summary(self, chatflow_id: str, *, instance: str | None = None) -> "FlowSummary":
+    async def flow_summary(self, chatflow_id: str, *, instance: str | None = None) -> FlowSummary:
         """Read a flow in words."""
-        from flowise_dev_agent.schemas.flows import FlowSummary
-
         return await self._get(FlowSummary, f"/flows/{chatflow_id}/summary", instance=instance)
 
-    async def flow_graph(self, chatflow_id: str, *, instance: str | None = None) -> "FlowView":
+    async def flow_graph(self, chatflow_id: str, *, instance: str | None = None) -> FlowView:
         """Read a flow for drawing."""
-        from flowise_dev_agent.schemas.flows import FlowView
-
         return await self._get(FlowView, f"/flows/{chatflow_id}/graph", instance=instance)
 
     async def flow_conversation(
         self, chatflow_id: str, *, instance: str | None = None, limit: int = 10, cursor: str | None = None
-    ) -> "Conversation":
+    ) -> Conversation:
         """Read the sessions on a flow as one conversation, newest last."""
-        from flowise_dev_agent.schemas.turns import Conversation
-
         path = f"/flows/{chatflow_id}/conversation"
         return await self._get(Conversation, path, instance=instance, limit=limit, cursor=cursor)
 
-    async def export_flow(self, chatflow_id: str, *, instance: str | None = None) -> "FlowDocument":
+    async def export_flow(self, chatflow_id: str, *, instance: str | None = None) -> FlowDocument:
         """Read the complete flow."""
-        from flowise_dev_agent.schemas.flow_writes import FlowDocument
-
         return await self._get(FlowDocument, f"/flows/{chatflow_id}/export", instance=instance)
 
-    async def flow_ops(self, chatflow_id: str, *, instance: str | None = None) -> "FlowOps":
+    async def flow_ops(self, chatflow_id: str, *, instance: str | None = None) -> FlowOps:
         """Read the ops that build a flow."""
-        from flowise_dev_agent.schemas.flow_writes import FlowOps
-
         return await self._get(FlowOps, f"/flows/{chatflow_id}/ops", instance=instance)
 
     # --- writes ------------------------------------------------------------------------------------------------------
 
     async def import_flow(
-        self, flow: "ImportFlow", *, instance: str | None = None, wait: float = 0, idempotency_key: str | None = None
-    ) -> "FlowWriteResult":
+        self, flow: ImportFlow, *, instance: str | None = None, wait: float = 0, idempotency_key: str | None = None
+    ) -> FlowWriteResult:
         """Create a flow; wait up to `wait` seconds for the write, as do the calls below."""
         return await self._write("/flows/import", flow, wait, idempotency_key, instance)
 
     async def apply_to_flow(
         self,
         chatflow_id: str,
-        change: "ApplyToFlow",
+        change: ApplyToFlow,
         *,
         instance: str | None = None,
         wait: float = 0,
         idempotency_key: str | None = None,
         if_match: str | None = None,
-    ) -> "FlowWriteResult":
+    ) -> FlowWriteResult:
         """Change a flow by ops, or replace it; with `if_match` (`FlowDocument.etag`) only if it is unchanged."""
         return await self._write(f"/flows/{chatflow_id}/apply", change, wait, idempotency_key, instance, if_match)
 
     async def promote_flow(
         self,
         chatflow_id: str,
-        promotion: "PromoteFlow",
+        promotion: PromoteFlow,
         *,
         wait: float = 0,
         idempotency_key: str | None = None,
         if_match: str | None = None,
-    ) -> "FlowWriteResult":
+    ) -> FlowWriteResult:
         """Copy a flow to another server, or over a flow there; with `if_match` only if that is unchanged."""
         return await self._write(f"/flows/{chatflow_id}/promote", promotion, wait, idempotency_key, if_match=if_match)
 
@@ -123,19 +108,15 @@ class FlowCalls(Http):
         idempotency_key: str | None,
         instance: str | None = None,
         if_match: str | None = None,
-    ) -> "FlowWriteResult":
-        from flowise_dev_agent.schemas.flow_writes import FlowWriteResult
-
+    ) -> FlowWriteResult:
         # With defaults: the type of an op is one.
         sent = body.model_dump(mode="json")
         return read_answer(FlowWriteResult, await self._post(path, sent, wait, idempotency_key, instance, if_match))
 
     # --- checks, tests and conversations -----------------------------------------------------------------------------
 
-    async def validate_flow(self, flow: "ValidateFlow", *, instance: str | None = None) -> "ValidatedFlow":
+    async def validate_flow(self, flow: ValidateFlow, *, instance: str | None = None) -> ValidatedFlow:
         """Validate a flow; nothing is written."""
-        from flowise_dev_agent.schemas.flow_tests import ValidatedFlow
-
         body = flow.model_dump(mode="json", exclude_unset=True)
         # A repetition changes nothing.
         found = await self._call(
@@ -144,11 +125,9 @@ class FlowCalls(Http):
         return read_answer(ValidatedFlow, found)
 
     async def test_flow(
-        self, test: "TestFlow", chatflow_id: str | None = None, *, instance: str | None = None, wait: float = 0
-    ) -> "FlowTestView":
+        self, test: TestFlow, chatflow_id: str | None = None, *, instance: str | None = None, wait: float = 0
+    ) -> FlowTestView:
         """Test a flow on the server, or the flow in a `TestFlowText`; wait up to `wait` seconds for the end."""
-        from flowise_dev_agent.schemas.flow_tests import FlowTestView
-
         path = f"/flows/{chatflow_id}/test" if chatflow_id else "/flows/test"
         body = test.model_dump(mode="json", exclude_unset=True)
         answer = await self._call("POST", path, params=given({"instance": instance}), json=body)
@@ -160,24 +139,16 @@ class FlowCalls(Http):
                     view = await self.flow_test(view.id)
         return view
 
-    async def flow_test(self, test_id: UUID) -> "FlowTestView":
+    async def flow_test(self, test_id: UUID) -> FlowTestView:
         """Read a test of a flow."""
-        from flowise_dev_agent.schemas.flow_tests import FlowTestView
-
         return await self._get(FlowTestView, f"/tests/{test_id}")
 
-    async def test_trace(self, test_id: UUID, sha256: str) -> "Trace":
+    async def test_trace(self, test_id: UUID, sha256: str) -> Trace:
         """Read the trace of a trial of such a test (`trace_sha256`)."""
-        from flowise_dev_agent.schemas.verdict import Trace
-
         return await self._get(Trace, f"/tests/{test_id}/traces/{sha256}")
 
-    async def ask_flow(
-        self, chatflow_id: str, question: "ChatQuestion", *, instance: str | None = None
-    ) -> "ChatAnswer":
+    async def ask_flow(self, chatflow_id: str, question: ChatQuestion, *, instance: str | None = None) -> ChatAnswer:
         """Ask a flow, fill in its form, or answer its human input step."""
-        from flowise_dev_agent.schemas.chat import ChatAnswer
-
         body = question.model_dump(mode="json", exclude_unset=True)
         params = given({"instance": instance})
         return read_answer(ChatAnswer, await self._call("POST", f"/flows/{chatflow_id}/chat", params=params, json=body))

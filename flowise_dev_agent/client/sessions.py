@@ -1,23 +1,19 @@
 """Calls about sessions: start, answer, list and show them, with their files and webhooks."""
 
-from typing import TYPE_CHECKING
 from uuid import UUID
 
 from flowise_dev_agent.client.transport import Http, given, if_still, read_answer
+from flowise_dev_agent.schemas.attachments import AttachmentList, AttachmentView
+from flowise_dev_agent.schemas.base import JsonObject
+from flowise_dev_agent.schemas.change import SessionChange
+from flowise_dev_agent.schemas.designs import SessionPlan
+from flowise_dev_agent.schemas.flows import Preview
 from flowise_dev_agent.schemas.requests import RenameSession, ResumeSession, StartSession
 from flowise_dev_agent.schemas.session import SessionPage, SessionSummary, SessionView
+from flowise_dev_agent.schemas.turns import TurnList
+from flowise_dev_agent.schemas.usage import ExpectedCost
+from flowise_dev_agent.schemas.verdict import Trace
 from flowise_dev_agent.schemas.webhooks import DeliveryList, DeliveryPage, DeliveryView, StartedView
-
-if TYPE_CHECKING:
-    # Imported by the methods that need them: they import the models of flows and nodes.
-    from flowise_dev_agent.schemas.attachments import AttachmentList, AttachmentView
-    from flowise_dev_agent.schemas.base import JsonObject
-    from flowise_dev_agent.schemas.change import SessionChange
-    from flowise_dev_agent.schemas.designs import SessionPlan
-    from flowise_dev_agent.schemas.flows import Preview
-    from flowise_dev_agent.schemas.turns import TurnList
-    from flowise_dev_agent.schemas.usage import ExpectedCost
-    from flowise_dev_agent.schemas.verdict import Trace
 
 
 class SessionCalls(Http):
@@ -75,10 +71,8 @@ class SessionCalls(Http):
         which = {"status": status, "instance": instance, "chatflow": chatflow, "query": text}
         return await self._get(SessionPage, "/sessions", **which, limit=limit, cursor=cursor)
 
-    async def expected_cost(self, *, kind: str | None = None, model: str | None = None) -> "ExpectedCost":
+    async def expected_cost(self, *, kind: str | None = None, model: str | None = None) -> ExpectedCost:
         """Estimate the cost of a new session: the average of the newest similar ones."""
-        from flowise_dev_agent.schemas.usage import ExpectedCost
-
         return await self._get(ExpectedCost, "/sessions/expected-cost", kind=kind, model=model)
 
     async def rename(self, session_id: UUID, name: str, *, if_match: str | None = None) -> SessionView:
@@ -101,59 +95,43 @@ class SessionCalls(Http):
         path = f"/sessions/{session_id}/summary"
         return (await self._send("GET", path, headers={"Accept": "text/html"})).text
 
-    async def turns(self, session_id: UUID) -> "TurnList":
+    async def turns(self, session_id: UUID) -> TurnList:
         """Read the conversation of a session, oldest turn first."""
-        from flowise_dev_agent.schemas.turns import TurnList
-
         return await self._get(TurnList, f"/sessions/{session_id}/turns")
 
-    async def change(self, session_id: UUID) -> "SessionChange | None":
+    async def change(self, session_id: UUID) -> SessionChange | None:
         """Read the session's change to its flow; None if there is none yet."""
-        from flowise_dev_agent.schemas.change import SessionChange
-
         change = await self._call("GET", f"/sessions/{session_id}/change")
         return read_answer(SessionChange, change) if change else None
 
-    async def preview(self, session_id: UUID) -> "Preview":
+    async def preview(self, session_id: UUID) -> Preview:
         """Read a picture of the session's flow: from the plan, the ops or the written flow."""
-        from flowise_dev_agent.schemas.flows import Preview
-
         return await self._get(Preview, f"/sessions/{session_id}/preview")
 
-    async def design(self, session_id: UUID) -> "SessionPlan":
+    async def design(self, session_id: UUID) -> SessionPlan:
         """Read the design of the flow that a session builds, part by part."""
-        from flowise_dev_agent.schemas.designs import SessionPlan
-
         return await self._get(SessionPlan, f"/sessions/{session_id}/design")
 
-    async def design_schema(self) -> "JsonObject":
+    async def design_schema(self) -> JsonObject:
         """Read the JSON Schema of `design` in `StartSession`."""
         return await self._call("GET", "/designs/schema")
 
-    async def trace(self, session_id: UUID, sha256: str) -> "Trace":
+    async def trace(self, session_id: UUID, sha256: str) -> Trace:
         """Read the trace of one test (`trace_sha256` of a trial)."""
-        from flowise_dev_agent.schemas.verdict import Trace
-
         return await self._get(Trace, f"/sessions/{session_id}/traces/{sha256}")
 
     # --- files and webhooks ------------------------------------------------------------------------------------------
 
-    async def attach(self, name: str, content: bytes) -> "AttachmentView":
+    async def attach(self, name: str, content: bytes) -> AttachmentView:
         """Store a file; its id goes into `attachments` of a start or an answer."""
-        from flowise_dev_agent.schemas.attachments import AttachmentView
-
         return read_answer(AttachmentView, await self._call("POST", "/attachments", files={"file": (name, content)}))
 
-    async def attachments(self, session_id: UUID) -> "AttachmentList":
+    async def attachments(self, session_id: UUID) -> AttachmentList:
         """List the files of a session."""
-        from flowise_dev_agent.schemas.attachments import AttachmentList
-
         return await self._get(AttachmentList, "/attachments", session_id=str(session_id))
 
-    async def attachment(self, attachment_id: UUID, *, text: bool = False) -> "AttachmentView":
+    async def attachment(self, attachment_id: UUID, *, text: bool = False) -> AttachmentView:
         """Read a file's metadata; with `text` also its whole extracted text."""
-        from flowise_dev_agent.schemas.attachments import AttachmentView
-
         return await self._get(AttachmentView, f"/attachments/{attachment_id}", text=text)
 
     async def delete_attachment(self, attachment_id: UUID) -> None:

@@ -1,31 +1,23 @@
 """Calls about share links and their content."""
 
-from typing import TYPE_CHECKING
 from uuid import UUID
 
 from pydantic import TypeAdapter
 
 from flowise_dev_agent.client.transport import Http, read_answer
-
-if TYPE_CHECKING:
-    # Imported by the methods that need them: they import the models of flows and nodes.
-    from flowise_dev_agent.patch import CanvasView
-    from flowise_dev_agent.schemas.shares import MadeShare, NewShare, SharedView, ShareList
+from flowise_dev_agent.patch import CanvasView
+from flowise_dev_agent.schemas.shares import MadeShare, NewShare, SharedView, ShareList
 
 
 class ShareCalls(Http):
     """Calls about links that show a session, or the history of a flow, to people without a key."""
 
-    async def shares(self, *, session_id: UUID | None = None, chatflow_id: UUID | None = None) -> "ShareList":
+    async def shares(self, *, session_id: UUID | None = None, chatflow_id: UUID | None = None) -> ShareList:
         """List the newest links of a session, of a flow, or of all."""
-        from flowise_dev_agent.schemas.shares import ShareList
-
         return await self._get(ShareList, "/shares", session=session_id, flow=chatflow_id)
 
-    async def create_share(self, new: "NewShare") -> "MadeShare":
+    async def create_share(self, new: NewShare) -> MadeShare:
         """Create a link; only this answer contains it. A link that begins with `/` gets this service's address."""
-        from flowise_dev_agent.schemas.shares import MadeShare
-
         made = read_answer(MadeShare, await self._call("POST", "/shares", json=new.model_dump(mode="json")))
         return made.model_copy(update={"link": self.base_url + made.link}) if made.link.startswith("/") else made
 
@@ -33,16 +25,12 @@ class ShareCalls(Http):
         """Revoke a link at once."""
         await self._call("DELETE", f"/shares/{share_id}")
 
-    async def shared(self, link: str) -> "SharedView":
+    async def shared(self, link: str) -> SharedView:
         """Read the content of a link; no key is needed."""
-        from flowise_dev_agent.schemas.shares import SharedView
-
         return read_answer(SharedView, await self._call("GET", "/shared", headers=_with(link)))
 
-    async def shared_version(self, link: str, version: str) -> "CanvasView":
+    async def shared_version(self, link: str, version: str) -> CanvasView:
         """Read a version of a shared flow."""
-        from flowise_dev_agent.patch import CanvasView
-
         found = await self._call("GET", f"/shared/versions/{version}", headers=_with(link))
         return TypeAdapter(CanvasView).validate_python(found, extra="ignore")
 

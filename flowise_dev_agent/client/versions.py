@@ -1,74 +1,54 @@
 """Calls about versions of flows: list, compare, restore and bookmark them."""
 
-from typing import TYPE_CHECKING
 from uuid import UUID
 
 from pydantic import TypeAdapter
 
 from flowise_dev_agent.client.transport import Http, if_still, read_answer
-
-if TYPE_CHECKING:
-    # Imported by the methods that need them: they import the models of flows and nodes.
-    from flowise_dev_agent.patch import CanvasView
-    from flowise_dev_agent.schemas.change import FlowChange
-    from flowise_dev_agent.schemas.versions import NumberedVersions, RolledBack, VersionDiff, VersionList
+from flowise_dev_agent.patch import CanvasView
+from flowise_dev_agent.schemas.change import FlowChange
+from flowise_dev_agent.schemas.versions import NumberedVersions, RolledBack, VersionDiff, VersionList
 
 
 class VersionCalls(Http):
     """Calls about versions. A label such as `v1.0` is a session's, a number such as `v4` a flow's."""
 
-    async def versions(self, session_id: UUID) -> "VersionList":
+    async def versions(self, session_id: UUID) -> VersionList:
         """List the versions of a session's flow before and after each of its writes, oldest first."""
-        from flowise_dev_agent.schemas.versions import VersionList
-
         return await self._get(VersionList, f"/sessions/{session_id}/versions")
 
-    async def version_graph(self, session_id: UUID, label: str) -> "CanvasView":
+    async def version_graph(self, session_id: UUID, label: str) -> CanvasView:
         """Read a version of a session for drawing."""
-        from flowise_dev_agent.patch import CanvasView
-
         graph = await self._call("GET", f"/sessions/{session_id}/versions/{label}/graph")
         return TypeAdapter(CanvasView).validate_python(graph, extra="ignore")
 
     async def version_diff(
         self, session_id: UUID, *, before: str | None = None, after: str | None = None
-    ) -> "VersionDiff":
+    ) -> VersionDiff:
         """Compare two versions of a session by their labels; by default the first and the last."""
-        from flowise_dev_agent.schemas.versions import VersionDiff
-
         return await self._get(VersionDiff, f"/sessions/{session_id}/diff", **{"from": before, "to": after})
 
     async def rollback(
         self, session_id: UUID, *, version: str | None = None, if_match: str | None = None
-    ) -> "RolledBack":
+    ) -> RolledBack:
         """Write a version of a session back to its flow, by default the first one.
 
         `if_match` is the session's `etag`.
         """
-        from flowise_dev_agent.schemas.versions import RolledBack
-
         params = {"version": version} if version else {}
         path = f"/sessions/{session_id}/rollback"
         return read_answer(RolledBack, await self._call("POST", path, params=params, headers=if_still(if_match)))
 
-    async def flow_versions(
-        self, chatflow_id: str, *, limit: int = 20, before: int | None = None
-    ) -> "NumberedVersions":
+    async def flow_versions(self, chatflow_id: str, *, limit: int = 20, before: int | None = None) -> NumberedVersions:
         """List the versions of a flow (v1, v2, ...), newest first."""
-        from flowise_dev_agent.schemas.versions import NumberedVersions
-
         return await self._get(NumberedVersions, f"/flows/{chatflow_id}/versions", limit=limit, before=before)
 
-    async def flow_history(self, chatflow_id: str, *, limit: int = 50) -> "VersionList":
+    async def flow_history(self, chatflow_id: str, *, limit: int = 50) -> VersionList:
         """List the versions of a flow from all sessions, with their hashes, newest first."""
-        from flowise_dev_agent.schemas.versions import VersionList
-
         return await self._get(VersionList, f"/flows/{chatflow_id}/history", limit=limit)
 
-    async def compare_flow(self, chatflow_id: str, before: str, after: str = "live") -> "FlowChange":
+    async def compare_flow(self, chatflow_id: str, before: str, after: str = "live") -> FlowChange:
         """Compare two versions of a flow, or one with the current flow: `v4`, `<session id>:<label>` or `live`."""
-        from flowise_dev_agent.schemas.change import FlowChange
-
         return await self._get(FlowChange, f"/flows/{chatflow_id}/compare", before=before, after=after)
 
     async def bookmark(self, chatflow_id: str, version: str, note: str = "") -> None:

@@ -7,9 +7,9 @@ from uuid import UUID
 
 from pydantic import ConfigDict, Field, TypeAdapter, model_validator
 
+from flowise_dev_agent.phases import Mode
 from flowise_dev_agent.schemas.base import Bounded, Contract
 from flowise_dev_agent.schemas.requests import Line, Note, RequestBody, Whole
-from flowise_dev_agent.settings import Mode
 
 ArtifactKind: TypeAlias = Literal["plan", "memory", "milestone", "decision"]
 MemoryKind: TypeAlias = Literal["pattern", "note"]
@@ -178,7 +178,9 @@ class DecisionPayload(Bounded):
 
 
 ArtifactPayload: TypeAlias = StoredPlanPayload | MemoryPayload | MilestonePayload | DecisionPayload
-_PAYLOAD: TypeAdapter[ArtifactPayload] = TypeAdapter(Annotated[ArtifactPayload, Field(discriminator="artifact_type")])
+_PAYLOAD: TypeAdapter[ArtifactPayload] = TypeAdapter(
+    Annotated[ArtifactPayload, Field(discriminator="artifact_type")], config=ConfigDict(defer_build=True)
+)
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,8 @@ from typing import Literal
 
 from pydantic import Field
 
+from flowise_dev_agent.phases import Mode, Phase
 from flowise_dev_agent.schemas.base import Contract, Worded
-from flowise_dev_agent.settings import Mode, Phase
 
 
 class Usage(Contract):

@@ -7,6 +7,7 @@ from typing import Final, Literal, NamedTuple, Self
 from pydantic import Field, SecretStr, model_validator
 from pydantic_settings import BaseSettings
 
+from flowise_dev_agent.phases import Mode, Phase
 from flowise_dev_agent.settings.base import CONFIG, items
 
 EngineName = Literal[
@@ -23,10 +24,8 @@ EngineName = Literal[
     "ollama",
     "deterministic",
 ]
-Phase = Literal["classify", "plan", "patch", "judge"]
 Effort = Literal["low", "medium", "high", "xhigh", "max"]
 Thinking = Literal["adaptive", "disabled"]
-Mode = Literal["llm_guided", "deterministic"]
 #: Names of providers in `provider:model`, with the API of OpenAI where the name says it.
 PROVIDERS: Final[dict[str, EngineName]] = {
     "anthropic": "claude",
