@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 from uuid import UUID
 
 import typer
@@ -10,10 +10,14 @@ import typer
 from flowise_dev_agent.cli.options import AsJson, Instance, Url
 from flowise_dev_agent.cli.startup import Exit, command_settings, run_async, with_client
 
-if TYPE_CHECKING:
-    pass
-
 commands = typer.Typer(rich_markup_mode=None)
+
+
+def _admin():  # noqa: ANN202 - imported at the first use, so that `--help` need not wait
+    from flowise_dev_agent.cli import admin
+
+    return admin
+
 
 keys_app = typer.Typer(help="Keys of people and programs. Needs a key with the scope admin.", no_args_is_help=True)
 commands.add_typer(keys_app, name="keys")
@@ -28,9 +32,7 @@ def keys_list_command(
     url: Url = None,
 ) -> None:
     """List the keys with their last use."""
-    from flowise_dev_agent.cli import admin
-
-    with_client(url, lambda client: admin.list_keys(client, every=every, as_json=as_json))
+    with_client(url, lambda client: _admin().list_keys(client, every=every, as_json=as_json))
 
 
 @keys_app.command("create")
@@ -50,12 +52,11 @@ def keys_create_command(
     written to Flowise; admin does everything.
     """
     from flowise_dev_agent.caller import ALL_SCOPES
-    from flowise_dev_agent.cli import admin
 
     if unknown := sorted(set(scope) - ALL_SCOPES):
         raise typer.BadParameter(f"There is no scope '{unknown[0]}': use read, build, approve or admin.")
     wanted = ALL_SCOPES.intersection(scope)
-    with_client(url, lambda client: admin.create_key(client, name, wanted, owner=owner, days=days, as_json=as_json))
+    with_client(url, lambda client: _admin().create_key(client, name, wanted, owner=owner, days=days, as_json=as_json))
 
 
 @keys_app.command("rotate")
@@ -66,17 +67,13 @@ def keys_rotate_command(
     url: Url = None,
 ) -> None:
     """Replace a key by another with the same name, scopes and end. It is printed once."""
-    from flowise_dev_agent.cli import admin
-
-    with_client(url, lambda client: admin.rotate_key(client, key, keep_old_secs=keep_old, as_json=as_json))
+    with_client(url, lambda client: _admin().rotate_key(client, key, keep_old_secs=keep_old, as_json=as_json))
 
 
 @keys_app.command("revoke")
 def keys_revoke_command(key: KeyRef, as_json: AsJson = False, url: Url = None) -> None:
     """End a key at once."""
-    from flowise_dev_agent.cli import admin
-
-    with_client(url, lambda client: admin.revoke_key(client, key, as_json=as_json))
+    with_client(url, lambda client: _admin().revoke_key(client, key, as_json=as_json))
 
 
 shares_app = typer.Typer(
@@ -97,9 +94,7 @@ def shares_list_command(
     url: Url = None,
 ) -> None:
     """List the links with their end and the last day on which they were opened."""
-    from flowise_dev_agent.cli import admin
-
-    with_client(url, lambda client: admin.list_shares(client, every=every, as_json=as_json))
+    with_client(url, lambda client: _admin().list_shares(client, every=every, as_json=as_json))
 
 
 @shares_app.command("create")
@@ -111,11 +106,9 @@ def shares_create_command(
     url: Url = None,
 ) -> None:
     """Make a link: read-only, without names, keys and credentials. It is printed once, and kept nowhere."""
-    from flowise_dev_agent.cli import admin
-
     with_client(
         url,
-        lambda client: admin.create_share(client, subject.value, subject_id, days=days, as_json=as_json),
+        lambda client: _admin().create_share(client, subject.value, subject_id, days=days, as_json=as_json),
     )
 
 
@@ -126,9 +119,7 @@ def shares_revoke_command(
     url: Url = None,
 ) -> None:
     """End a link at once."""
-    from flowise_dev_agent.cli import admin
-
-    with_client(url, lambda client: admin.revoke_share(client, share_id, as_json=as_json))
+    with_client(url, lambda client: _admin().revoke_share(client, share_id, as_json=as_json))
 
 
 audit_app = typer.Typer(help="Who answered what, and what was written.", no_args_is_help=True)
@@ -149,10 +140,8 @@ def audit_list_command(
     url: Url = None,
 ) -> None:
     """List answers and writes, newest first."""
-    from flowise_dev_agent.cli import admin
-
     which = {"session": session, "flow": flow, "person": person}
-    with_client(url, lambda client: admin.list_rows(client, which, limit=limit, as_json=as_json))
+    with_client(url, lambda client: _admin().list_rows(client, which, limit=limit, as_json=as_json))
 
 
 @audit_app.command("export")
@@ -167,11 +156,9 @@ def audit_export_command(
     url: Url = None,
 ) -> None:
     """Write all rows, oldest first, as JSON Lines or CSV."""
-    from flowise_dev_agent.cli import admin
-
     which = {"session": session, "flow": flow, "person": person}
     format_ = "csv" if as_csv else "jsonl"
-    with_client(url, lambda client: admin.export_rows(client, which, file=file, format_=format_))
+    with_client(url, lambda client: _admin().export_rows(client, which, file=file, format_=format_))
 
 
 @audit_app.command("verify")
@@ -180,9 +167,7 @@ def audit_verify_command(session: AuditSession = None, as_json: AsJson = False, 
 
     Exit codes: 0 all there, 1 could not be checked, 3 something is missing or changed.
     """
-    from flowise_dev_agent.cli import admin
-
-    if not with_client(url, lambda client: admin.verify(client, session, as_json=as_json)):
+    if not with_client(url, lambda client: _admin().verify(client, session, as_json=as_json)):
         raise typer.Exit(Exit.NO)
 
 
@@ -191,9 +176,7 @@ def audit_erase_command(
     session: AuditSession = None, person: AuditPerson = None, as_json: AsJson = False, url: Url = None
 ) -> None:
     """Erase what was said in a session, by a person, or both. The rows stay."""
-    from flowise_dev_agent.cli import admin
-
-    with_client(url, lambda client: admin.erase(client, session_id=session, person=person, as_json=as_json))
+    with_client(url, lambda client: _admin().erase(client, session_id=session, person=person, as_json=as_json))
 
 
 notes_app = typer.Typer(
@@ -210,9 +193,7 @@ def notes_list_command(
     url: Url = None,
 ) -> None:
     """List the notes, the newest first; with words those that fit best first."""
-    from flowise_dev_agent.cli import admin
-
-    with_client(url, lambda client: admin.list_notes(client, words, instance, as_json=as_json))
+    with_client(url, lambda client: _admin().list_notes(client, words, instance, as_json=as_json))
 
 
 @notes_app.command("add")
@@ -224,9 +205,7 @@ def notes_add_command(
     url: Url = None,
 ) -> None:
     """Have a note remembered."""
-    from flowise_dev_agent.cli import admin
-
-    with_client(url, lambda client: admin.add_note(client, text, replace, instance, as_json=as_json))
+    with_client(url, lambda client: _admin().add_note(client, text, replace, instance, as_json=as_json))
 
 
 @notes_app.command("delete")
@@ -236,9 +215,7 @@ def notes_delete_command(
     url: Url = None,
 ) -> None:
     """Forget a note."""
-    from flowise_dev_agent.cli import admin
-
-    with_client(url, lambda client: admin.delete_note(client, note_id, as_json=as_json))
+    with_client(url, lambda client: _admin().delete_note(client, note_id, as_json=as_json))
 
 
 @commands.command("domains")
@@ -280,9 +257,7 @@ def refresh_command(
     url: Url = None,
 ) -> None:
     """Have the service read a Flowise server again: node types, templates, credentials."""
-    from flowise_dev_agent.cli import admin
-
-    raise typer.Exit(with_client(url, lambda client: admin.refresh(client, instance, wait=wait, as_json=as_json)))
+    raise typer.Exit(with_client(url, lambda client: _admin().refresh(client, instance, wait=wait, as_json=as_json)))
 
 
 @commands.command("document-stores")
@@ -295,6 +270,4 @@ def document_stores_command(
     url: Url = None,
 ) -> None:
     """List the document stores of a Flowise server, which flows can answer from."""
-    from flowise_dev_agent.cli import admin
-
-    with_client(url, lambda client: admin.document_stores(client, instance, refresh, as_json=as_json))
+    with_client(url, lambda client: _admin().document_stores(client, instance, refresh, as_json=as_json))

@@ -12,6 +12,14 @@ if TYPE_CHECKING:
     from flowise_dev_agent.client import AgentClient
 
 commands = typer.Typer(rich_markup_mode=None)
+
+
+def _files():  # noqa: ANN202 - imported at the first use, so that `--help` need not wait
+    from flowise_dev_agent.cli import files
+
+    return files
+
+
 FlowId = Annotated[str, typer.Argument(help="Id of the chatflow.")]
 FlowPlace = Annotated[str, typer.Argument(help="A file, or the id of a flow.")]
 flows_app = typer.Typer(help="Find, compare, check and test flows by a running service.", no_args_is_help=True)
@@ -29,9 +37,7 @@ def export_command(
     url: Url = None,
 ) -> None:
     """Write a flow to a file, for example for git. Needs a running service, like import, diff, apply and promote."""
-    from flowise_dev_agent.cli import files as files_command
-
-    with_client(url, lambda client: files_command.export_flow(client, flow, file, ops=ops, instance=instance))
+    with_client(url, lambda client: _files().export_flow(client, flow, file, ops=ops, instance=instance))
 
 
 @commands.command("import")
@@ -51,11 +57,9 @@ def import_command(
     url: Url = None,
 ) -> None:
     """Create a flow from a file, or replace one, as a session that can be rolled back."""
-    from flowise_dev_agent.cli import files as files_command
-
     with_client(
         url,
-        lambda client: files_command.import_flow(
+        lambda client: _files().import_flow(
             client, file, name=name, onto=onto, instance=instance, credential=credential, as_json=as_json, yes=yes
         ),
     )
@@ -71,11 +75,7 @@ def diff_command(
     url: Url = None,
 ) -> None:
     """Show the differences between two flows. Exit codes: 0 none, 1 could not be compared, 3 there are some."""
-    from flowise_dev_agent.cli import files as files_command
-
-    if with_client(
-        url, lambda client: files_command.show_diff(client, before, after, instance=instance, as_json=as_json)
-    ):
+    if with_client(url, lambda client: _files().show_diff(client, before, after, instance=instance, as_json=as_json)):
         raise typer.Exit(Exit.NO)
 
 
@@ -90,11 +90,9 @@ def apply_command(
     url: Url = None,
 ) -> None:
     """Apply ops to a flow, as a session that can be rolled back: compile, check, write, read back. For CI."""
-    from flowise_dev_agent.cli import files as files_command
-
     with_client(
         url,
-        lambda client: files_command.apply_ops(
+        lambda client: _files().apply_ops(
             client, file, flow, dry_run=dry_run, instance=instance, as_json=as_json, yes=yes
         ),
     )
@@ -111,9 +109,7 @@ def flows_check_command(
 
     Exit codes: 0 valid, 1 could not be checked, 3 not valid.
     """
-    from flowise_dev_agent.cli import files as files_command
-
-    if not with_client(url, lambda client: files_command.check_flow(client, flow, instance=instance, as_json=as_json)):
+    if not with_client(url, lambda client: _files().check_flow(client, flow, instance=instance, as_json=as_json)):
         raise typer.Exit(Exit.NO)
 
 
@@ -131,11 +127,9 @@ def flows_test_command(
 
     Exit codes: 0 all passed, 1 could not be tested, 3 not all passed.
     """
-    from flowise_dev_agent.cli import files as files_command
-
     if not with_client(
         url,
-        lambda client: files_command.test_flow(
+        lambda client: _files().test_flow(
             client, flow, questions=question or [], file=tests, trials=trials, instance=instance, as_json=as_json
         ),
     ):
@@ -157,14 +151,13 @@ def promote_command(
 
     Its credentials are mapped by name and type.
     """
-    from flowise_dev_agent.cli import files as files_command
     from flowise_dev_agent.cli.console import confirm
 
     if onto is not None:
         confirm(f"Replace the flow {onto} on {to}?", yes)
     with_client(
         url,
-        lambda client: files_command.promote_flow(
+        lambda client: _files().promote_flow(
             client, flow, source=source, target=to, name=name, onto=onto, as_json=as_json
         ),
     )
@@ -219,11 +212,7 @@ def flows_list_command(
     url: Url = None,
 ) -> None:
     """List chatflows and agentflows, those changed last first."""
-    from flowise_dev_agent.cli import files as files_command
-
-    with_client(
-        url, lambda client: files_command.list_flows(client, words, limit=limit, instance=instance, as_json=as_json)
-    )
+    with_client(url, lambda client: _files().list_flows(client, words, limit=limit, instance=instance, as_json=as_json))
 
 
 @flows_app.command("show")
@@ -234,9 +223,7 @@ def flows_show_command(
     url: Url = None,
 ) -> None:
     """Describe a flow: its nodes with their settings, and how they are connected."""
-    from flowise_dev_agent.cli import files as files_command
-
-    with_client(url, lambda client: files_command.show_flow(client, flow, instance=instance, as_json=as_json))
+    with_client(url, lambda client: _files().show_flow(client, flow, instance=instance, as_json=as_json))
 
 
 @flows_app.command("history")
@@ -247,6 +234,4 @@ def flows_history_command(
     url: Url = None,
 ) -> None:
     """List the versions of a flow, newest first."""
-    from flowise_dev_agent.cli import files as files_command
-
-    with_client(url, lambda client: files_command.show_history(client, flow, limit=limit, as_json=as_json))
+    with_client(url, lambda client: _files().show_history(client, flow, limit=limit, as_json=as_json))

@@ -13,6 +13,14 @@ if TYPE_CHECKING:
     from flowise_dev_agent.client import AgentClient
 
 commands = typer.Typer(rich_markup_mode=None)
+
+
+def _sessions():  # noqa: ANN202 - imported at the first use, so that `--help` need not wait
+    from flowise_dev_agent.cli import sessions
+
+    return sessions
+
+
 sessions_app = typer.Typer(help="The sessions of a running service.", no_args_is_help=True)
 commands.add_typer(sessions_app, name="sessions")
 
@@ -115,21 +123,19 @@ def approve(
 
     Exit codes: 0 answered or shown, 1 failed, 3 no such question is open, 4 an answer is needed.
     """
-    from flowise_dev_agent.cli import sessions as sessions_command
-
     if (session_id is None) == (payload is None):
         raise typer.BadParameter("Give either a session or a --payload.")
     if session_id is not None:
-        question = sessions_command.Question(session_id, interrupt)
+        question = _sessions().Question(session_id, interrupt)
     else:
-        asked = sessions_command.from_payload(payload or "")
-        question = sessions_command.Question(asked.session_id, interrupt or asked.interrupt_id, over=asked.over)
+        asked = _sessions().from_payload(payload or "")
+        question = _sessions().Question(asked.session_id, interrupt or asked.interrupt_id, over=asked.over)
 
     async def run(client: "AgentClient") -> Exit:
         if show:
-            return await sessions_command.show_question(client, question, wait=wait, as_json=as_json)
-        given = sessions_command.Given(answer, feedback, approach)
-        return await sessions_command.approve(client, question, given, wait=wait, as_json=as_json)
+            return await _sessions().show_question(client, question, wait=wait, as_json=as_json)
+        given = _sessions().Given(answer, feedback, approach)
+        return await _sessions().approve(client, question, given, wait=wait, as_json=as_json)
 
     raise typer.Exit(with_client(url, run, door="webhook" if payload else "cli"))
 
@@ -145,19 +151,16 @@ def list_command(
     url: Url = None,
 ) -> None:
     """List the sessions, newest first."""
-    from flowise_dev_agent.cli import sessions as sessions_command
-
     which = {"status": status, "chatflow": flow, "text": text, "instance": instance}
-    with_client(url, lambda client: sessions_command.list_sessions(client, limit=limit, as_json=as_json, **which))
+    with_client(url, lambda client: _sessions().list_sessions(client, limit=limit, as_json=as_json, **which))
 
 
 @sessions_app.command("show")
 def show_command(session_id: SessionId, as_json: AsJson = False, url: Url = None) -> None:
     """Show a session with its open question, or how it ended."""
-    from flowise_dev_agent.cli import sessions as sessions_command
 
     async def run(client: "AgentClient") -> None:
-        await sessions_command.settle(client, await client.get(session_id), wait=0, as_json=as_json)
+        await _sessions().settle(client, await client.get(session_id), wait=0, as_json=as_json)
 
     with_client(url, run)
 
@@ -165,18 +168,15 @@ def show_command(session_id: SessionId, as_json: AsJson = False, url: Url = None
 @sessions_app.command("watch")
 def watch_command(session_id: SessionId, as_json: AsJson = False, url: Url = None) -> None:
     """Show what a session does until it asks or ends. Exit codes: 0 it asks or has ended, 1 it failed."""
-    from flowise_dev_agent.cli import sessions as sessions_command
-
-    raise typer.Exit(with_client(url, lambda client: sessions_command.watch(client, session_id, as_json=as_json)))
+    raise typer.Exit(with_client(url, lambda client: _sessions().watch(client, session_id, as_json=as_json)))
 
 
 @sessions_app.command("cancel")
 def cancel_command(session_id: SessionId, as_json: AsJson = False, url: Url = None) -> None:
     """Stop a session. What it has written to Flowise stays."""
-    from flowise_dev_agent.cli import sessions as sessions_command
 
     async def run(client: "AgentClient") -> Exit:
-        return await sessions_command.settle(client, await client.cancel(session_id), wait=0, as_json=as_json)
+        return await _sessions().settle(client, await client.cancel(session_id), wait=0, as_json=as_json)
 
     raise typer.Exit(with_client(url, run))
 
@@ -184,10 +184,9 @@ def cancel_command(session_id: SessionId, as_json: AsJson = False, url: Url = No
 @sessions_app.command("retry")
 def retry_command(session_id: SessionId, wait: Wait = 600, as_json: AsJson = False, url: Url = None) -> None:
     """Go on with a session that failed. Exit codes: 0 it asks, runs or has ended, 1 it failed again."""
-    from flowise_dev_agent.cli import sessions as sessions_command
 
     async def run(client: "AgentClient") -> Exit:
-        return await sessions_command.settle(client, await client.retry(session_id), wait=wait, as_json=as_json)
+        return await _sessions().settle(client, await client.retry(session_id), wait=wait, as_json=as_json)
 
     raise typer.Exit(with_client(url, run))
 
@@ -201,11 +200,10 @@ def rollback_command(
     url: Url = None,
 ) -> None:
     """Write a version of a session back to its flow."""
-    from flowise_dev_agent.cli import sessions as sessions_command
     from flowise_dev_agent.cli.console import confirm
 
     confirm(f"Write version {version or 'v1.0'} back to the flow of session {session_id}?", yes)
-    with_client(url, lambda client: sessions_command.roll_back(client, session_id, version=version, as_json=as_json))
+    with_client(url, lambda client: _sessions().roll_back(client, session_id, version=version, as_json=as_json))
 
 
 @sessions_app.command("delete")
