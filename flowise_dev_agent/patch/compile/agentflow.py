@@ -1,10 +1,11 @@
-"""Rules of agentflow nodes: execution order, branches derived from conditions, and configs of models and tools."""
+"""Rules of nodes whose form follows from their fields: branches of conditions, and configs of models and tools."""
 
 from collections.abc import Sequence
 
 from flowise_dev_agent.patch.compile.batch import Batch
 from flowise_dev_agent.patch.compile.edges import remove_edge
 from flowise_dev_agent.patch.model import agentflow as v2
+from flowise_dev_agent.patch.model import sequential
 from flowise_dev_agent.patch.model.flow_data import InputEntry, Inputs, Values
 from flowise_dev_agent.patch.model.graph import FlowEdge
 from flowise_dev_agent.patch.model.json_text import dump_json
@@ -77,10 +78,13 @@ def _branch(batch: Batch, op: Connect, source: FlowNode) -> Output | None:
     return None
 
 
-def derive_agentflow_fields(batch: Batch) -> None:
+def derive_fields(batch: Batch) -> None:
     """Run once all plain fields of the batch are set, before anything that needs branches or configs."""
-    changed = [node for node_id in batch.changed if (node := batch.nodes.get(node_id)) and node.is_agentflow]
-    for node_id in sorted(node.id for node in changed):
+    for node in sorted((batch.nodes[one] for one in batch.changed & batch.nodes.keys()), key=lambda node: node.id):
+        node_id = node.id
+        if not node.is_agentflow:
+            _derive_conditions(batch, node)
+            continue
         _type_rows(batch, node_id)
         _derive_branches(batch, node_id)
         _derive_configs(batch, node_id)
@@ -146,6 +150,19 @@ def _derive_branches(batch: Batch, node_id: str) -> None:
         if has_else and edge.source_handle == f"{node_id}-output-{present - 1}":
             batch.edges.replace(edge, _at_branch(batch, edge, f"{node_id}-output-{expected - 1}"))
         elif edge.source_handle not in stay:
+            remove_edge(batch, edge)
+
+
+def _derive_conditions(batch: Batch, node: FlowNode) -> None:
+    """Give a condition of a sequential flow the branches that its rows or its code state."""
+    labels = sequential.branch_labels(node) if sequential.is_condition(node) else []
+    if not labels or set(labels) == {output.label for output in node.outputs}:
+        return
+    changed = batch.edit(node.id)
+    changed.set_output_anchors(sequential.branch_anchors(node, labels))
+    stay = {output.handle for output in changed.outputs}
+    for edge in batch.edges.out_of(node.id):
+        if edge.source_handle not in stay:
             remove_edge(batch, edge)
 
 

@@ -221,7 +221,12 @@ class Batch:
                 edge: (place[edge.target], ranks.get(edge) or self.input_rank(edge), place[edge.source])
                 for edge in added
             }
+            asked = [edge for edge in added if (node := self.nodes.get(edge.source)) and node.is_agentflow]
             added.sort(key=lambda edge: (*keys[edge], edge.source_handle))
+            # The steps behind one step run in the order of its edges: it stays as it was asked for.
+            for source in {edge.source for edge in asked}:
+                in_order = iter([edge for edge in asked if edge.source == source])
+                added[:] = [next(in_order) if edge.source == source else edge for edge in added]
         return [*self.edges.kept, *added]
 
     def input_rank(self, edge: FlowEdge) -> tuple[int, int]:

@@ -11,7 +11,7 @@ from functools import cached_property
 from itertools import chain
 from typing import Any
 
-from flowise_dev_agent.patch.compile.agentflow import derive_agentflow_fields, name_loop_targets
+from flowise_dev_agent.patch.compile.agentflow import derive_fields, name_loop_targets
 from flowise_dev_agent.patch.compile.batch import Batch
 from flowise_dev_agent.patch.compile.connect_op import connect
 from flowise_dev_agent.patch.compile.credentials import bind_chosen, bind_credential
@@ -113,12 +113,12 @@ def compile_ops(
     for index, op in enumerate(ops):
         phases[_phase(op)].append((index, op))
     _apply(batch, chain.from_iterable(phases[: _SET_FIELDS + 1]))
-    derive_agentflow_fields(batch)
+    derive_fields(batch)
     for index, op, name, value in batch.deferred:
         batch.index, batch.op = index, op
         set_deferred_param(batch, op, name, value)
     _apply(batch, phases[_SET_INNER])
-    derive_agentflow_fields(batch)
+    derive_fields(batch)
     _apply(batch, chain.from_iterable(phases[_SET_INNER + 1 :]))
     name_loop_targets(batch)
     report_lost(batch)

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Set
 from typing import Any
 
 from flowise_dev_agent.patch.compile.agentflow import derived_inputs
-from flowise_dev_agent.patch.model.definitions import type_set
+from flowise_dev_agent.patch.model.definitions import PARAM_TYPES, type_set
 from flowise_dev_agent.patch.model.flow_data import Inputs
 from flowise_dev_agent.patch.model.graph import FlowEdge, GraphIR
 from flowise_dev_agent.patch.model.json_text import is_uuid
@@ -21,6 +21,7 @@ from flowise_dev_agent.patch.model.ops import (
     SetPosition,
     UnsetParam,
 )
+from flowise_dev_agent.patch.model.references import referenced
 from flowise_dev_agent.patch.model.schema import NodeSchema, Schemas
 from flowise_dev_agent.patch.model.suggest import resolve_case
 from flowise_dev_agent.patch.model.values import is_empty
@@ -30,8 +31,9 @@ def decompile(flow: GraphIR | str, schemas: Schemas) -> list[PatchOp]:
     """Ops that build the flow from nothing, in stored order: nodes, then what belongs to them, then connections.
 
     Compiled with the same schemas they give the same nodes, fields and connections by name, in today's version of each
-    node. What a schema no longer has (a field, an output) is left out or with_new_id; a type that no schema has is
-    still an AddNode, which the compiler refuses by name. Text that is not a flow raises PatchError.
+    node. What a schema no longer has (a field, an output) is left out or gets another name, and an edge that the
+    server does not see is left out; a type that no schema has is still an AddNode, which the compiler refuses by name.
+    Text that is not a flow raises PatchError.
 
     >>> from flowise_dev_agent.knowledge.nodes import NodeStore
     >>> from flowise_dev_agent.patch import compile_ops
@@ -170,6 +172,9 @@ def _connect(graph: GraphIR, edge: FlowEdge, schemas: Schemas) -> Connect | None
     source, target = graph.node(edge.source), graph.node(edge.target)
     if source is None or target is None:
         return None
+    entry = target.input_at(edge.target_handle)
+    if entry and entry.get("type") in PARAM_TYPES and source.id not in referenced(target.inputs.get(entry["name"])):
+        return None  # drawn, but the server goes by the text
     name = _output_name(source, target, edge, schemas)
     if target.is_agentflow:
         return Connect(source_node_id=source.id, source_anchor=name, target_node_id=target.id)
@@ -194,6 +199,8 @@ def _output_name(source: FlowNode, target: FlowNode, edge: FlowEdge, schemas: Sc
     schema = schemas.get(source.name)
     if schema is None:
         return stored if len(source.outputs) > 1 else None
+    if output and output.independent:
+        return stored  # a branch, which a person has named
     if len(schema.outputs) < 2 or stored in {output.name for output in schema.outputs}:
         return stored if len(schema.outputs) > 1 else None
     wanted = type_set(str((target.input_at(edge.target_handle) or {}).get("type") or ""))

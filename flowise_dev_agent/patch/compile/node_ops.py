@@ -131,7 +131,10 @@ def _set_value(batch: Batch, node_id: str, param_name: str, value: Any) -> None:
         )
         return
     stored, problem = value, None
-    for definition in definitions:
+    # The server runs its own version of an old node: what it offers counts too.
+    schema = batch.schemas.get(node.name)
+    current = schema.definitions.params_by_name.get(str(steps[-1]), []) if schema and len(steps) == 1 else []
+    for definition in (*definitions, *current):
         stored, problem = normalize(definition, value)
         if problem is None:
             break

@@ -1,15 +1,17 @@
 """ReplaceNode and UpgradeNode: replace a node by a new one that keeps matching fields and connections."""
 
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from flowise_dev_agent.patch.compile.batch import Batch, LostConnection, suggestion
 from flowise_dev_agent.patch.compile.edges import chatflow_edge, remove_edge
 from flowise_dev_agent.patch.compile.node_ops import select_output, usable_id
 from flowise_dev_agent.patch.layout.columns import node_height
 from flowise_dev_agent.patch.model import agentflow as v2
-from flowise_dev_agent.patch.model.definitions import split_types
-from flowise_dev_agent.patch.model.flow_data import InputEntry, StoredEdge, StoredNode
+from flowise_dev_agent.patch.model import sequential
+from flowise_dev_agent.patch.model.definitions import PARAM_TYPES, split_types
+from flowise_dev_agent.patch.model.flow_data import InputEntry, OutputEntry, StoredEdge, StoredNode
 from flowise_dev_agent.patch.model.graph import FlowEdge
+from flowise_dev_agent.patch.model.json_text import as_dicts, dump_json
 from flowise_dev_agent.patch.model.node import FlowNode
 from flowise_dev_agent.patch.model.ops import ReplaceNode, UpgradeNode
 from flowise_dev_agent.patch.model.outputs import Output
@@ -100,9 +102,22 @@ def _carry_fields(old: FlowNode, node: FlowNode) -> None:
         for name in [name for name, value in old.inputs.items() if is_empty(value) and name in node.params_by_name]:
             node.inputs[name] = old.inputs[name]  # cleared by choice
     _carry_credential(old, node)
+    if same_type and sequential.is_condition(node):
+        node.set_output_anchors(_with_branches(node, old))
     count = v2.branch_count(node.name, node.inputs)
     if count is not None and count != len(node.outputs):
         node.set_output_anchors(v2.branch_anchors(node.id, node.name, count))
+
+
+def _with_branches(node: FlowNode, old: FlowNode) -> list[OutputEntry]:
+    """The output anchors of a condition with the branches that a person gave to the old node."""
+    options: list[OutputEntry] = [
+        {**cast("OutputEntry", option), "id": f"{node.id}-output-{option.get('name')}-Condition", "type": "Condition"}
+        for anchor in old.output_anchors
+        for option in as_dicts(anchor.get("options"))
+        if option.get("isAnchor")
+    ]
+    return [{**anchor, "options": options} if options else anchor for anchor in node.output_anchors]
 
 
 def _fitting(node: FlowNode, name: str, value: Any, *, same_type: bool) -> Any:
@@ -154,11 +169,14 @@ def _carry_incoming(batch: Batch, edge: FlowEdge, new_id: str) -> None:
     output = _output_of(source, edge)
     entry = _input_for(node, edge.input_name, output) if output else None
     if source is None or output is None or entry is None:
+        if source is not None:
+            _lose(batch, edge, node.name)
         remove_edge(batch, edge)
         return
     name = str(entry["name"])
     value = node.inputs.get(name)
-    if source.id not in referenced(value):
+    # A text says itself where the reference belongs, or ignores the edge.
+    if source.id not in referenced(value) and entry["type"] not in PARAM_TYPES:
         ref = reference(source.id)
         items = value if isinstance(value, list) else []
         node.inputs[name] = [*items, ref] if entry.get("list") else ref
@@ -191,12 +209,15 @@ def _carry_outgoing(batch: Batch, old: FlowNode, edge: FlowEdge, new_id: str, ca
     """
     node, target = batch.nodes[new_id], batch.nodes.get(edge.target)
     if target is None or not node.outputs:
+        if target is not None:
+            _lose(batch, edge, node.name)
         _drop(batch, edge, new_id)
         return
     if node.is_agentflow:
         numbers = [output.handle for output in old.outputs]
         number = numbers.index(edge.source_handle) if edge.source_handle in numbers else 0
         if number >= len(node.outputs):
+            _lose(batch, edge, node.name)
             _drop(batch, edge, new_id)
         else:
             handle = node.outputs[number].handle
@@ -210,12 +231,25 @@ def _carry_outgoing(batch: Batch, old: FlowNode, edge: FlowEdge, new_id: str, ca
         takes = split_types(str(entry.get("type") or ""))
         batch.lost.append(LostConnection(batch.index, batch.op, old.name, edge, gives, takes))
     if output is None or (not output.independent and chosen - {output.name}):
+        _lose(batch, edge, node.name)
         _drop(batch, edge, new_id)
         return
     if node.multi_output and not output.independent and node.selected_output != output.name:
         select_output(batch, new_id, output.name)
     carried.add(output.handle)
     batch.edges.replace(edge, chatflow_edge(new_id, output.handle, edge.target, edge.target_handle))
+
+
+def _lose(batch: Batch, edge: FlowEdge, node_name: str) -> None:
+    """Report a connection that an upgrade would cut: it goes only by an op of its own, which people see."""
+    if isinstance(batch.op, UpgradeNode):
+        example = {"op_type": "Disconnect", "source_node_id": edge.source, "target_node_id": edge.target}
+        batch.fail(
+            "CONNECTION_LOST",
+            f"Today's {node_name} cannot keep the connection of {edge.source} to `{edge.input_name}` of {edge.target}.",
+            where=batch.op.node_id,
+            hint=f"Leave the node as it is, or cut the connection first: {dump_json(example)}",
+        )
 
 
 def report_lost(batch: Batch) -> None:

@@ -37,7 +37,11 @@ def _with_names(finding: Finding, graph: GraphIR, schemas: Schemas, titles: Mapp
 def field_label(node: FlowNode, path: str, schemas: Schemas) -> str:
     """The label of a field in the editor; '' if the node type has no such field."""
     last = path.rpartition(".")[2].partition("[")[0]
-    return next((str(entry.get("label") or "") for entry in _entries(node, path, schemas) if entry["name"] == last), "")
+    # The fields of a model or tool are beside its name, under the same name with an ending.
+    names = (last, last.removesuffix("Config"))
+    entries = [*_entries(node, path, schemas)]
+    found = (entry for name in names for entry in entries if entry["name"] == name)
+    return next((str(entry.get("label") or "") for entry in found), "")
 
 
 def _entries(node: FlowNode, path: str, schemas: Schemas) -> Iterator[InputEntry]:
@@ -51,3 +55,5 @@ def _entries(node: FlowNode, path: str, schemas: Schemas) -> Iterator[InputEntry
         for entry in own:
             yield from entry.get("array") or ()
     yield from own
+    for entry in own:
+        yield from entry.get("tabs") or ()

@@ -176,6 +176,8 @@ def references(flow: FlowContext) -> Iterator[Finding]:
             if ids != wired:
                 yield from _unmatched_references(flow, node, name, ids, wired)
         for name, connections in by_input.items():
+            if not name:
+                continue  # reported as BAD_TARGET_HANDLE
             ids = found.get(name, [])
             if ids != [connection.source.id for connection in connections]:
                 yield from _unmatched_edges(flow, node, name, ids, connections)

@@ -71,6 +71,7 @@ def team(bind: Mapping[str, str] = NOWHERE) -> list[PatchOp]:
     ]
 
 
+V2 = {*AGENTFLOWS, "agentflow"}
 ALL = {**GOLDEN, **CHATFLOWS, **AGENTFLOWS, "agentflow": agentflow, "sequence": sequence, "team": team}
 
 
@@ -188,8 +189,12 @@ def test_order_of_ops_changes_no_byte_of_any_kind_of_flow(schemas: Schemas, name
     ops = ALL[name](BIND)
     flow = compile_ops(GraphIR.empty(), ops, schemas)
     chance = random.Random(7)  # noqa: S311 - a shuffle
-    # The order of tools on a list anchor is what was asked for.
-    lists = [op for op in ops if isinstance(op, Connect) and op.target_anchor == "tools"]
+    # The order of tools on a list anchor, and of the steps behind a step, is what was asked for.
+    lists = [
+        op
+        for op in ops
+        if isinstance(op, Connect) and (op.target_anchor == "tools" or (name in V2 and op.target_anchor == ""))
+    ]
 
     for _ in range(5):
         others = [op for op in ops if op not in lists]
