@@ -1,6 +1,6 @@
 """Details of a plan for its approval: the plan compared with the current flow, with the names of its parts."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from pydantic import JsonValue
 
@@ -11,9 +11,11 @@ from flowise_dev_agent.planning.equal_values import same_value
 from flowise_dev_agent.planning.flow_outline import branch_names, flow_outline
 from flowise_dev_agent.planning.plan_findings import FormerText, former_texts, is_text, replaced_text
 from flowise_dev_agent.planning.preview import planned_flow
+from flowise_dev_agent.planning.to_do import to_do
 from flowise_dev_agent.redaction import MASK, looks_secret, masked
 from flowise_dev_agent.schemas.plan import Plan, PlannedValue
 from flowise_dev_agent.schemas.plan_text import NamedNode, ShownPlan, ShownValue, capability_words
+from flowise_dev_agent.texts import translated
 
 
 def plan_details(
@@ -23,12 +25,14 @@ def plan_details(
     *,
     schemas: Schemas | None = None,
     names: Mapping[str, str] | None = None,
+    credentials: Iterable[str] = (),
 ) -> ShownPlan:
     """Planned values next to the current ones, the outline of the flow, and names of nodes, types and what `names` has
-    by id; possible secrets are not shown.
+    by id; possible secrets are not shown. `credentials` are types that the person is still to choose.
     """
     schemas = schemas or {}
-    titles = _titles(plan, base, schemas)
+    titles = titles_of(plan, base, schemas)
+    after = planned_flow(plan, base, schemas).graph
     known = {**{name: schema.label for name, schema in schemas.items()}, **(names or {}), **titles}
     used = _used(plan, base)
     former = former_texts(plan, base, schemas)
@@ -38,13 +42,14 @@ def plan_details(
         ],
         removed=_named(plan.removals, base),
         kept=_named(plan.kept, base),
+        to_do=[translated(one, language) for one in to_do(plan, after, titles, schemas, credentials)],
         allows=capability_words(plan.capability, language, {**known, **_typed(plan, base, titles, schemas)}),
-        outline=flow_outline(plan, base, planned_flow(plan, base, schemas).graph, titles) if plan.nodes else [],
+        outline=flow_outline(plan, base, after, titles) if plan.nodes else [],
         names={id_: name for id_, name in known.items() if id_ in titles or id_ in used},
     )
 
 
-def _titles(plan: Plan, base: GraphIR, schemas: Schemas) -> dict[str, str]:
+def titles_of(plan: Plan, base: GraphIR, schemas: Schemas) -> dict[str, str]:
     """Titles of the nodes of the flow and of the plan, by id; those that are equal are numbered."""
     found = {node.id: masked(node.label or node.name) for node in base.nodes if not node.is_note}
     for node in plan.nodes:

@@ -188,6 +188,7 @@ class ResultReviewData(Decided):
     notes: list[str] = Field(default_factory=list)
     usage: Usage = Usage()
     warnings: list[Finding] = Field(default_factory=list)
+    to_do: list[str] = Field(default_factory=list, description="What only the person can do, each with its place.")
     placeholders: list[str] = Field(default_factory=list, description="Values that are still to be filled in.")
     degraded: list[DegradedPhase] = Field(default_factory=list)
 

@@ -87,6 +87,7 @@ class ShownPlan(Contract):
     values: list[ShownValue] = Field(default_factory=list)
     removed: list[NamedNode] = Field(default_factory=list)
     kept: list[NamedNode] = Field(default_factory=list)
+    to_do: list[str] = Field(default_factory=list, description="What only the person can do, each with its place.")
     allows: list[str] = Field(default_factory=list, description="The capability in words.")
     outline: list[OutlineLine] = Field(default_factory=list, description="The flow as it will be.")
     names: dict[str, str] = Field(default_factory=dict, description="Titles of nodes, types and stores, by id.")
@@ -107,9 +108,11 @@ def plan_markdown(plan: Plan, details: ShownPlan | None = None, language: str = 
         removed=[NamedNode(node_id=id_, node_name="", label="") for id_ in plan.removals],
         kept=[NamedNode(node_id=id_, node_name="", label="") for id_ in plan.kept],
         allows=capability_words(plan.capability, language),
+        to_do=[said("to_do.give", what=one) for one in plan.placeholders],
     )
     words = _Words(plan, given, language)
     sections: list[tuple[str, Sequence[str]]] = [
+        ("plan.heading.to_do", given.to_do),
         ("plan.heading.not_done", [words.part(part) for part in plan.not_done]),
         (
             "plan.heading.findings",
@@ -144,7 +147,6 @@ def plan_markdown(plan: Plan, details: ShownPlan | None = None, language: str = 
             ],
         ),
         ("plan.heading.personal_data", [f"`{name}`" for name in plan.pii_fields]),
-        ("plan.heading.placeholders", [words.place(one) for one in plan.placeholders]),
         ("plan.heading.criteria", [words.criterion(one) for one in plan.criteria]),
         ("plan.heading.questions", [words.test(one) for one in plan.tests]),
     ]
@@ -458,14 +460,6 @@ class _Words:
             return one.text
         reason = self._said("plan.no_test") if one.not_tested == NO_TEST else one.not_tested
         return f"{one.text} ({self._said('plan.not_tested')}: {reason})"
-
-    def place(self, placeholder: str) -> str:
-        """A placeholder; `node.field` in front of it is said by title."""
-        head, colon, rest = placeholder.partition(": ")
-        node_id, dot, param = head.partition(".")
-        if not (colon and dot and node_id in self._titles):
-            return placeholder
-        return f"**{self.title(node_id)}**, {in_words(param)}: {rest}"
 
     def test(self, case: TestCase) -> str:
         """All turns of a test conversation."""

@@ -68,7 +68,7 @@ class TestedFlow:
     @classmethod
     def of(cls, graph: GraphIR) -> Self:
         """View of a flow. Documents made of a placeholder are none."""
-        settings = [one for node in graph.nodes for one in _settings(node.inputs)]
+        settings = [one for node in graph.nodes for one in settings_in(node.inputs)]
         sources = any(name == _SOURCES_SWITCH and str(value).lower() == "true" for name, value in settings)
         given_up = [str(value) for name, value in settings if name == _FALLBACK_FIELD and value]
         return cls(
@@ -79,18 +79,18 @@ class TestedFlow:
         )
 
 
-def _settings(value: object) -> Iterator[tuple[str, object]]:
+def settings_in(value: object) -> Iterator[tuple[str, object]]:
     """Name and value of all fields, those of rows and nested settings included; rows may be stored as JSON text."""
     if isinstance(value, str) and value[:1] in ("[", "{"):
         with suppress(ValueError):
-            yield from _settings(json.loads(value))
+            yield from settings_in(json.loads(value))
     if isinstance(value, Mapping):
         for name, inner in cast("Mapping[str, object]", value).items():
             yield name, inner
-            yield from _settings(inner)
+            yield from settings_in(inner)
     elif isinstance(value, list):
         for inner in cast("list[object]", value):
-            yield from _settings(inner)
+            yield from settings_in(inner)
 
 
 @dataclass(frozen=True)
@@ -186,7 +186,7 @@ def unfilled(graph: GraphIR, variables: Collection[str] | None) -> list[str]:
     found: list[str] = []
     for node in graph.nodes:
         found += placeholders_of(node)
-        for _, value in _settings(node.inputs):
+        for _, value in settings_in(node.inputs):
             if isinstance(value, str) and not stands_in(value) and variables is not None:
                 found += [f"{{{{$vars.{one}}}}}" for one in _SERVER_VARIABLE.findall(value) if one not in variables]
     return list(dict.fromkeys(found))
@@ -196,7 +196,7 @@ def placeholders_of(node: FlowNode) -> list[str]:
     """Placeholders in the settings of a node; in a prompt, one does not keep it from running."""
     return [
         named_placeholder(node, name, value)
-        for name, value in _settings(node.inputs)
+        for name, value in settings_in(node.inputs)
         if stands_in(value) and not PROSE.search(name)
     ]
 

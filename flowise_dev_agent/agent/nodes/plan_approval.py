@@ -109,7 +109,8 @@ def _plan_approval(state: AgentState, base: GraphIR, schemas: Schemas) -> PlanAp
         plan = plan.with_questions(questions)
     if plan.declined:
         return _declined(state, plan, plan.worded("declined"))
-    details = plan_details(plan, base, language, schemas=schemas, names=state.plan.names)
+    missing = [item.type for item in state.credentials.missing]
+    details = plan_details(plan, base, language, schemas=schemas, names=state.plan.names, credentials=missing)
     agreed = state.plan.agreed
     added = beyond_approval(plan.capability, agreed) if plan.capability and agreed else None
     reason, said = _reason(state, plan, widened=added is not None)
@@ -125,7 +126,7 @@ def _plan_approval(state: AgentState, base: GraphIR, schemas: Schemas) -> PlanAp
             form=_form(state),
             details=details,
             approaches=plan.approaches,
-            missing_credentials=[item.type for item in state.credentials.missing],
+            missing_credentials=missing,
             target=state.target.flow,
             write_mode=state.write.mode,
             notes=[note.words for note in state.plan.notes],

@@ -38,9 +38,11 @@ from flowise_dev_agent.approval.manual_edits import ops_of
 from flowise_dev_agent.approval.ops import is_remark
 from flowise_dev_agent.errors import FlowiseError
 from flowise_dev_agent.patch import GraphIR, payload_sha256
+from flowise_dev_agent.planning.details import titles_of
 from flowise_dev_agent.planning.passes.images import uploads
 from flowise_dev_agent.planning.passes.mappings import kept_to
 from flowise_dev_agent.planning.passes.personal_data import without_personal_data
+from flowise_dev_agent.planning.to_do import to_do
 from flowise_dev_agent.publish import changes
 from flowise_dev_agent.redaction import redacted
 from flowise_dev_agent.schemas.base import kept
@@ -216,9 +218,10 @@ def next_step(state: AgentState, verdict: Verdict, limits: LimitSettings) -> tup
 async def hitl_review_v2(state: AgentState, runtime: Runtime[AgentContext]) -> Update:
     """Show the tested flow and wait."""
     difference = await _difference(state, runtime.context)
+    left = await _to_do(state, runtime.context)
     repaired = await _repaired(state, runtime.context)
     answer: dict[str, Any] = interrupt(
-        _result_review(state, runtime.context, difference, repaired).in_language(state.language).as_value()
+        _result_review(state, runtime.context, difference, repaired, left).in_language(state.language).as_value()
     )
     stage = state.write.stage
     match answer["action"]:
@@ -314,8 +317,19 @@ async def _repaired(state: AgentState, context: AgentContext) -> list[RepairedVa
     return found[:_MOST_REPAIRED]
 
 
+async def _to_do(state: AgentState, context: AgentContext) -> list[str]:
+    """Things that only the person can do for the flow as it was written."""
+    plan, schemas = state.plan.current, (await context.knowledge.nodes()).schemas
+    graph = GraphIR.from_flow_data(await context.blobs.get(str(state.write.current_sha)))
+    return to_do(plan, graph, titles_of(plan, graph, schemas), schemas, state.credentials.skipped)
+
+
 def _result_review(
-    state: AgentState, context: AgentContext, difference: Difference | None, repaired: Sequence[RepairedValue]
+    state: AgentState,
+    context: AgentContext,
+    difference: Difference | None,
+    repaired: Sequence[RepairedValue],
+    left: Sequence[str],
 ) -> ResultReviewInterrupt:
     plan, verdict, write = state.plan.current, state.review.verdict, state.write
     results, baseline = state.tests.results, state.tests.baseline or []
@@ -326,14 +340,14 @@ def _result_review(
     if state.patch.nothing_to_change is not None:
         reason = "nothing_to_change"
         said = [text("interrupt.nothing_changed"), state.patch.nothing_to_change]
+    if left:
+        said[1:1] = [text("interrupt.to_do"), *left]
     if failed_alike(baseline, results):
         said.append(text("interrupt.failed_before"))
     if verdict and (counted := verdict.pass_k) and counted.k > 1:
         said.append(
             text("interrupt.passed_in_all", passed=counted.passed, questions=counted.questions, trials=counted.k)
         )
-    if plan.placeholders:
-        said.append(text("interrupt.to_be_filled_in", placeholders="; ".join(plan.placeholders)))
     found = regressions(baseline, results)
     worse = len({item.question for item in found if item.worse})
     if worse:
@@ -375,6 +389,7 @@ def _result_review(
             notes=[note.words for note in state.plan.notes],
             usage=state.usage.spent,
             warnings=[item for item in state.check.findings if item.severity == "warning"],
+            to_do=list(left),
             placeholders=plan.placeholders,
             degraded=state.usage.degraded,
         ),

@@ -58,6 +58,7 @@ export function PlanSections({ data, sessionId, questionId, requirement, instanc
   return (
     <>
       {contract.goal.trim() !== requirement.trim() && <p>{contract.goal}</p>}
+      <Listed title={t("You must do")} items={details?.to_do ?? []} />
       <Findings findings={contract.findings} />
       {parts.length > 0 && <Parts parts={parts} drawn={drawn} values={details?.values ?? []} />}
       <Changes data={data} drawn={drawn} />

@@ -15,7 +15,8 @@ type Iterations = InterruptOf<"result_review">["data"]["iterations"];
 
 /** The tested flow: test answers, open points, and the decision. */
 export function ResultReviewForm({ question, session, busy, send }: FormProps<InterruptOf<"result_review">>) {
-  const { chatflow, draft, tests, baseline, verdict, regressions, warnings, placeholders, change } = question.data;
+  const { chatflow, draft, tests, baseline, verdict, regressions, warnings, change } = question.data;
+  const left = wordedList(question.data, "to_do");
   const { iterations } = question.data;
   const newest = iterations.at(-1)?.iteration;
   const feedback = useFeedback(question.id);
@@ -87,11 +88,11 @@ export function ResultReviewForm({ question, session, busy, send }: FormProps<In
           </ul>
         </div>
       )}
-      {placeholders.length > 0 && (
+      {left.length > 0 && (
         <div className="note warn">
-          <p>{t("Placeholders to fill in:")}</p>
+          <p>{t("You must do:")}</p>
           <ul>
-            {placeholders.map((text) => (
+            {left.map((text) => (
               <li key={text}>{text}</li>
             ))}
           </ul>

@@ -146,6 +146,7 @@ const PLAN = {
     ],
     removed: [{ node_id: "calculator_0", node_name: "calculator", label: "Calculator" }],
     kept: [],
+    to_do: [],
     allows: ["Flowise may call api.example.org."],
     outline: [],
     names: {},
@@ -372,6 +373,7 @@ const RESULT = {
   change: null,
   notes: [],
   warnings: [],
+  to_do: ["Supply: the price list."],
   placeholders: ["the price list"],
 } as unknown as InterruptOf<"result_review">["data"];
 const RESULT_OPTIONS = [
@@ -384,7 +386,7 @@ it("shows why a test failed, its earlier answer and the placeholders", () => {
   show(ResultReviewForm, RESULT, RESULT_OPTIONS);
   expect(screen.getByText("Timeout")).toBeTruthy();
   expect(screen.getByText("1 question had a better answer before the change:")).toBeTruthy();
-  expect(screen.getByText("the price list")).toBeTruthy();
+  expect(screen.getByText("Supply: the price list.")).toBeTruthy();
 });
 
 it("shows a test's answer as Markdown, and its tools and its note on lines of their own", () => {

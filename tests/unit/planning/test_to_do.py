@@ -1,0 +1,71 @@
+"""What only the person can do, at the top of the plan and of the result."""
+
+from typing import Any
+
+from flowise_dev_agent.knowledge.nodes import NodeStore
+from flowise_dev_agent.patch import Finding, GraphIR
+from flowise_dev_agent.patch.model.placeholders import placeholder_file
+from flowise_dev_agent.planning.details import plan_details
+from flowise_dev_agent.planning.to_do import to_do
+from flowise_dev_agent.schemas.plan import PlannedNode, PlannedValue
+from flowise_dev_agent.schemas.plan_text import plan_markdown
+from tests.unit.agent.rig import plan
+
+
+def flow(**nodes: dict[str, Any]) -> GraphIR:
+    made = [
+        {"id": id_, "data": {"id": id_, "name": id_.rpartition("_")[0], "label": f"Title of {id_}", "inputs": inputs}}
+        for id_, inputs in nodes.items()
+    ]
+    return GraphIR({"nodes": made, "edges": []})  # type: ignore[typeddict-item]
+
+
+def told(graph: GraphIR, catalogue: NodeStore, *credentials: str, **values: Any) -> list[str]:
+    titles = {node.id: node.label for node in graph.nodes}
+    return to_do(plan(**values), graph, titles, catalogue.schemas, credentials)
+
+
+def test_each_placeholder_is_listed_with_its_place(catalogue: NodeStore) -> None:
+    graph = flow(
+        plainText_0={"text": "[PLACEHOLDER: the rules]"},
+        conversationChain_0={"systemMessagePrompt": "We open at [PLACEHOLDER: the hours]. Be kind."},
+        pdfFile_0={"pdfFile": placeholder_file(".pdf", "the handbook")},
+        agentAgentflow_0={"agentTools": '[{"agentSelectedToolConfig": {"url": "[PLACEHOLDER: the address]"}}]'},
+    )
+    assert told(graph, catalogue) == [
+        "Fill in Title of plainText_0, Text: the rules.",
+        "Fill in Title of conversationChain_0, System Message: the hours.",
+        "Upload the file for Title of pdfFile_0, Pdf File.",
+        "Fill in Title of agentAgentflow_0, Url: the address.",
+    ]
+
+
+def test_what_was_promised_is_listed_once(catalogue: NodeStore) -> None:
+    graph = flow(plainText_0={"text": "[PLACEHOLDER: the rules]"})
+    promised = ["the rules", "plainText_0.text: [PLACEHOLDER: the rules]", "plainText_0.metadata: the source", "prices"]
+    assert told(graph, catalogue, placeholders=promised)[1:] == [
+        "Fill in Title of plainText_0, Metadata: the source.",
+        "Supply: prices.",
+    ]
+
+
+def test_credentials_and_variables_are_listed_with_what_needs_them(catalogue: NodeStore) -> None:
+    graph = flow(chatOpenAI_0={}, plainText_0={})
+    finding = Finding(
+        code="VARIABLE_TO_CREATE", severity="warning", detail="?", where="plainText_0", params={"name": "tenant"}
+    )
+    assert told(graph, catalogue, "openAIApi", "awsApi", findings=[finding]) == [
+        "Choose or create a credential OpenAI for Title of chatOpenAI_0.",
+        "Choose or create a credential Aws.",
+        "Create the variable tenant in Flowise, which Title of plainText_0 reads.",
+    ]
+
+
+def test_the_list_is_the_first_section_of_a_plan_in_its_language(catalogue: NodeStore) -> None:
+    node = PlannedNode(node_id="plainText_0", node_name="plainText", purpose="rules")
+    value = PlannedValue(node_id="plainText_0", param="text", value="[PLACEHOLDER: die Regeln]")
+    made = plan(nodes=[node], values=[value], placeholders=["die Regeln"])
+    details = plan_details(made, GraphIR.empty(), "de", schemas=catalogue.schemas, credentials=["openAIApi"])
+    first = plan_markdown(made, details, "de").split("\n## ")[1].strip().splitlines()
+    assert first[0] == "Das musst du tun"
+    assert first[1:] == ["- Fülle Plain Text, Text aus: die Regeln.", "- Wähle oder erstelle Zugangsdaten OpenAI."]
