@@ -66,7 +66,7 @@ CONTEXT: Final[dict[str, NodeContext]] = {
         "check intent patch pattern plan request review target tests write", "check write", files=True
     ),
     "test_v2": NodeContext("check intent plan request tests write", "tests write", files=True),
-    "evaluate": NodeContext("check credentials intent patch pattern plan request review tests write", "review"),
+    "evaluate": NodeContext("check credentials intent patch pattern plan request review tests write", "review tests"),
     "hitl_review_v2": NodeContext(
         "check credentials intent patch plan request review tests write",
         "check credentials intent patch plan review tests write",

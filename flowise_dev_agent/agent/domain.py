@@ -31,6 +31,7 @@ from flowise_dev_agent.schemas.document_stores import DocumentStoreView
 from flowise_dev_agent.schemas.interrupts import CredentialCandidate
 from flowise_dev_agent.schemas.plan import FunctionSample, Intent, PatchAnswer, Plan, TestCase
 from flowise_dev_agent.schemas.verdict import Trace, Trial, Verdict
+from flowise_dev_agent.testing.simulation import Simulation
 from flowise_dev_agent.testing.trials import TrialConversation, TrialRun
 
 #: Code of a finding on a function whose result differs from the sample.
@@ -234,6 +235,11 @@ class FlowDomain(DomainCapability):
     @abstractmethod
     def more_tests(self, suite: TestSuite, flow_data: str, ran: Set[str]) -> list[TestCase]:
         """Cases for branches that no conversation has taken; `ran` are the ids of the nodes that ran."""
+
+    async def simulate(self, context: AgentContext, flow_data: str) -> Simulation:
+        """Copy of a flow in which stand-ins take the place of what changes the world."""
+        del context
+        return Simulation(flow_data)
 
     @abstractmethod
     async def run_trial(self, context: AgentContext, conversation: TrialConversation) -> TrialRun:

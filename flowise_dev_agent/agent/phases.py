@@ -82,7 +82,7 @@ async def _scope(state: AgentState, context: AgentContext, phase: ToolPhase) -> 
                 without_credentials=bool(state.credentials.skipped),
             )
         case "test":
-            tested_id = state.write.draft_id or state.write.chatflow_id
+            tested_id = state.tests.copy_id or state.write.draft_id or state.write.chatflow_id
             traces = [trial.trace_sha256 for trial in state.tests.results]
             return ToolScope(**common, base=common["stored"], tested_id=tested_id, traces=traces, blobs=context.blobs)
 

@@ -252,6 +252,8 @@ class TestsState(StatePart):
     baseline: list[Trial] | None = None
     #: Hash of the tested bytes, which may be promoted.
     tested_sha: str | None = None
+    #: Copy of the flow that is tested in its place, because it changes the world.
+    copy_id: str | None = None
 
 
 class KeptIteration(TestedIteration):

@@ -65,15 +65,24 @@ async def remove_stores(context: AgentContext, emit: Emitter) -> None:
 
 
 async def fill_vector_stores(
-    state: AgentState, context: AgentContext, emit: Emitter, chatflow_id: str, flow_data: str
+    state: AgentState,
+    context: AgentContext,
+    emit: Emitter,
+    chatflow_id: str,
+    flow_data: str,
+    *,
+    only: str | None = None,
 ) -> list[Finding]:
-    """Write the documents of the flow to its vector stores, as far as approved. A failure is a warning in the review:
-    the flow exists, and its tests show the effect.
+    """Write the documents of the flow to its vector stores (`only`: those of this type), as far as approved. A failure
+    is a warning in the review: the flow exists, and its tests show the effect.
     """
     effects = state.plan.agreed.effects if state.plan.agreed else []
     agreed = {node_id for kind, _, node_id in (effect.partition(":") for effect in effects) if kind == "upsert"}
+    graph = GraphIR.from_flow_data(flow_data)
+    if only:
+        agreed &= {node.id for node in graph.nodes if node.name == only}
     findings: list[Finding] = []
-    for node_id, sha256 in fed_vector_stores(GraphIR.from_flow_data(flow_data), agreed):
+    for node_id, sha256 in fed_vector_stores(graph, agreed):
         said = ""
         try:
             added = await context.publisher.upsert(chatflow_id, node_id, sha256)

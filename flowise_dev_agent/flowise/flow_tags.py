@@ -17,6 +17,11 @@ def draft_tag(session_id: str) -> str:
     return f"{PREFIX}{session_id}:draft"
 
 
+def copy_tag(session_id: str) -> str:
+    """The tag of the copy of a flow that a session tests: what changes the world is simulated there."""
+    return f"{PREFIX}{session_id}:test"
+
+
 def store_tag(session_id: str, key: str = "") -> str:
     """The tag of a document store that a session made, in its description until the flow is accepted; `key` tells one
     store of the session from another, and without it the tag is the beginning of all of them."""
@@ -24,8 +29,8 @@ def store_tag(session_id: str, key: str = "") -> str:
 
 
 def is_draft(category: str | None) -> bool:
-    """True for the category of a chatflow that is the draft of a session."""
-    return any(part.startswith(PREFIX) and part.endswith(":draft") for part in _split(category))
+    """True for the category of a chatflow that is the draft of a session, or the copy that it tests."""
+    return any(part.startswith(PREFIX) and part.endswith((":draft", ":test")) for part in _split(category))
 
 
 def is_store(tag: str) -> bool:

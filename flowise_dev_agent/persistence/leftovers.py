@@ -16,7 +16,7 @@ _GIVE_UP_DAYS: Final = 30
 
 _MAY_HAVE_LANDED: Final = "(made.status <> 'failed' OR made.result ?| array['chatflow_id', 'store_id'])"
 # `flowise/flow_tags.py` makes the tags. Drafts and stores go with their session, unless a person has taken them.
-_GOES: Final = "(made.tag LIKE 'fda:%%:draft' OR made.tag LIKE 'fda:%%:store:%%')"
+_GOES: Final = "(made.tag LIKE ANY (ARRAY['fda:%%:draft', 'fda:%%:test', 'fda:%%:store:%%']))"
 _IS_MADE: Final = "op IN ('create', 'store_create', 'store_fill')"
 _ID: Final = "COALESCE(made.result ->> 'chatflow_id', made.result ->> 'store_id', made.target_id)"
 # Names and texts that the session announced: anything else under the tag belongs to a person.

@@ -1,6 +1,7 @@
 """Details of a plan for its approval: the plan compared with the current flow, with the names of its parts."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
 
 from pydantic import JsonValue
 
@@ -13,9 +14,13 @@ from flowise_dev_agent.planning.plan_findings import FormerText, former_texts, i
 from flowise_dev_agent.planning.preview import planned_flow
 from flowise_dev_agent.planning.to_do import to_do
 from flowise_dev_agent.redaction import MASK, looks_secret, masked
+from flowise_dev_agent.sanitize import shortened
 from flowise_dev_agent.schemas.plan import Plan, PlannedValue
 from flowise_dev_agent.schemas.plan_text import NamedNode, ShownPlan, ShownValue, capability_words
+from flowise_dev_agent.testing.simulation import simulated
 from flowise_dev_agent.texts import translated
+
+_ACTION: Final = 100
 
 
 def plan_details(
@@ -46,6 +51,7 @@ def plan_details(
         allows=capability_words(plan.capability, language, {**known, **_typed(plan, base, titles, schemas)}),
         outline=flow_outline(plan, base, after, titles) if plan.nodes else [],
         names={id_: name for id_, name in known.items() if id_ in titles or id_ in used},
+        simulated=[shortened(masked(one), _ACTION) for one in simulated(after, schemas).actions()],
     )
 
 

@@ -39,10 +39,12 @@ class Publisher(StoreSteps):
         iteration: int,
         role: Role = "flow",
         columns: Mapping[str, Any] | None = None,
+        base: Base | None = None,
     ) -> Written:
-        """Create the session's chatflow or draft, undeployed, private and tagged, or adopt what an earlier try made.
+        """Create the session's chatflow, draft or copy, undeployed, private and tagged, or adopt what an earlier try
+        made.
 
-        `columns` are further ones of `ChatflowCreate`.
+        `columns` are further ones of `ChatflowCreate`; `base` is the flow that a copy is made of.
 
         Raises:
             ValidationRequiredError, HashMismatchError: see `guard.authorize`.
@@ -53,7 +55,7 @@ class Publisher(StoreSteps):
         tag = self._tags[role]
         intents = await self._intents.list_for(self._session_id)
         earlier = [item for item in intents if item.op == "create" and item.tag == tag]
-        intent = await self._open("create", iteration=iteration, sha256=sha256, tag=tag, name=name)
+        intent = await self._open("create", iteration=iteration, sha256=sha256, tag=tag, name=name, base=base)
         if intent.status == "done" and intent.result:
             return Written(**intent.result)
         row = ChatflowCreate(name=name, flow_data=flow_data, type=kind, category=tag, **(columns or {}))

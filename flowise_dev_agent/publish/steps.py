@@ -19,7 +19,7 @@ from flowise_dev_agent.errors import (
     WriteFailedError,
 )
 from flowise_dev_agent.flowise.client import FlowiseClient
-from flowise_dev_agent.flowise.flow_tags import draft_tag, flow_tag
+from flowise_dev_agent.flowise.flow_tags import copy_tag, draft_tag, flow_tag
 from flowise_dev_agent.flowise.models import Chatflow
 from flowise_dev_agent.flowise.uploads import kept_settings
 from flowise_dev_agent.patch import payload_sha256
@@ -30,7 +30,7 @@ from flowise_dev_agent.publish.outcomes import Base, Stale, WriteAttempt, Writte
 from flowise_dev_agent.schemas.change import Conflict
 from flowise_dev_agent.texts import text
 
-Role = Literal["flow", "draft"]
+Role = Literal["flow", "draft", "copy"]
 _T = TypeVar("_T")
 
 #: Errors that prove that nothing was written, and those after which it may still happen.
@@ -68,7 +68,8 @@ class WriteSteps:
         self._versions = versions
         self._seen: tuple[float, Chatflow] | None = None
         self._tag = flow_tag(str(session_id))
-        self._tags: Mapping[Role, str] = {"flow": self._tag, "draft": draft_tag(str(session_id))}
+        id_ = str(session_id)
+        self._tags: Mapping[Role, str] = {"flow": self._tag, "draft": draft_tag(id_), "copy": copy_tag(id_)}
 
     async def current(self, chatflow_id: str) -> Chatflow:
         """The flow as it is now, or as a write of this run has read it back a moment ago."""

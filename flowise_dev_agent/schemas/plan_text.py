@@ -91,6 +91,7 @@ class ShownPlan(Contract):
     allows: list[str] = Field(default_factory=list, description="The capability in words.")
     outline: list[OutlineLine] = Field(default_factory=list, description="The flow as it will be.")
     names: dict[str, str] = Field(default_factory=dict, description="Titles of nodes, types and stores, by id.")
+    simulated: list[str] = Field(default_factory=list, description="What the tests simulate instead of doing it.")
 
 
 def plan_markdown(plan: Plan, details: ShownPlan | None = None, language: str = "en") -> str:
@@ -306,7 +307,9 @@ class _Words:
         if hosts:
             yield said("plan.summary.reaches", hosts=self._listed(hosts))
         if plan.tests:
-            yield said("plan.summary.tests_reach" if hosts else "plan.summary.tests", count=len(plan.tests))
+            yield said("plan.summary.tests_read" if hosts else "plan.summary.tests", count=len(plan.tests))
+        if plan.tests and self._given.simulated:
+            yield said("plan.summary.simulated", actions=self._listed(self._given.simulated))
 
     def _listed(self, names: Iterable[str]) -> str:
         found = list(names)

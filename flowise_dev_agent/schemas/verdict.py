@@ -41,6 +41,9 @@ class Trial(Versioned, Worded):
     human: Decisions = Field(
         default_factory=list[Decision], description="Decisions where the flow waited for a person, in order."
     )
+    simulated: list[str] = Field(
+        default_factory=list, description="What a stand-in did instead: nothing outside was called."
+    )
     trace_sha256: str | None = Field(default=None, description="For `GET /sessions/{id}/traces/{sha256}`.")
 
     def shortened(self, limit: int) -> "Trial":
@@ -73,6 +76,7 @@ class TraceStep(Contract):
     output: JsonValue = None
     error: str = ""
     duration_ms: int | None = None
+    simulated: bool = Field(default=False, description="A stand-in ran instead: nothing outside was called.")
 
 
 class TracedTool(Contract):
@@ -151,6 +155,11 @@ class Judgement(Contract):
     failed_trials: list[int] = Field(default_factory=list, description="numbers of the trials that fail, from 1")
 
 
+#: Strength of what was shown: ran for real, ran with stand-ins for what changes the world, said by a person, read from
+#: the flow's settings.
+Level = Literal["verified", "simulated", "person", "setting"]
+
+
 class CriterionVerdict(Worded):
     """One condition of success, judged."""
 
@@ -158,6 +167,7 @@ class CriterionVerdict(Worded):
     text: str = ""
     state: Literal["shown", "not_shown", "failed", "not_tested"] = "not_tested"
     judged_by: Literal["code", "model", "person"] = "code"
+    level: Level | None = Field(default=None, description="Strength of what was shown; null if nothing was.")
     evidence: list[Evidence] = Field(default_factory=list)
     reason: str = ""
 
@@ -169,6 +179,7 @@ class PartVerdict(Worded):
     quote: str = ""
     state: Literal["done", "assumed", "not_shown", "missing", "not_possible"] = "missing"
     reason: str = ""
+    level: Level | None = Field(default=None, description="The weakest level of its criteria; null if not done.")
 
 
 class TestedIteration(Contract):
@@ -194,6 +205,9 @@ class Verdict(Versioned, Worded):
     headline: Headline | None = None
     criteria: list[CriterionVerdict] = Field(default_factory=list)
     parts: list[PartVerdict] = Field(default_factory=list)
+    simulated: list[str] = Field(
+        default_factory=list, description="What the tests simulated: nothing of it was really done."
+    )
 
     def to_dict(self) -> JsonObject:
         """The short form: `{verdict: DONE | ITERATE, category, reason, fixes}`."""

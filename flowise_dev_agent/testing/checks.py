@@ -266,6 +266,8 @@ def remarks_on(
     if stand_in:
         expect = Expectation(sources=expect.sources)
     told = [unmet.text for unmet in unmet_by(trial, trace, expect, flow)]
+    if trial.simulated:
+        told.append(text("verdict.simulated", actions="; ".join(trial.simulated)))
     return [*told, text("verdict.language", language=expect.language)] if expect.language else told
 
 

@@ -13,6 +13,7 @@ from flowise_dev_agent.schemas.verdict import (
     CriterionVerdict,
     Evidence,
     Headline,
+    Level,
     PartVerdict,
     TestedIteration,
     Trace,
@@ -28,6 +29,8 @@ NOT_JUDGED: Final = text("verdict.not_judged")
 _NO_EVIDENCE: Final = text("verdict.no_evidence")
 _SHORTEST_QUOTE: Final = 2
 _QUOTE_CHARS: Final = 200
+#: Levels from the weakest.
+_STRENGTH: Final[Sequence[Level]] = ("setting", "person", "simulated", "verified")
 
 
 # --- criteria --------------------------------------------------------------------------------------------------------
@@ -71,10 +74,34 @@ def judged(
         )
         for item in plan.criteria
     ]
+    criteria = [
+        _with_level(verdict, _trials_of(item, shown)) for item, verdict in zip(plan.criteria, criteria, strict=True)
+    ]
     criteria += _unreached(graph, traces, first=len(criteria) + 1)
     parts = [_part(part, criteria, change) for part in plan.parts]
     headline = _headline(verdict, criteria, parts, results)
-    return verdict.model_copy(update={"criteria": criteria, "parts": parts, "headline": headline})
+    simulated = list(dict.fromkeys(one for trial in results for one in trial.simulated))
+    update = {"criteria": criteria, "parts": parts, "headline": headline, "simulated": simulated}
+    return verdict.model_copy(update=update)
+
+
+def _with_level(verdict: CriterionVerdict, trials: Sequence[Shown]) -> CriterionVerdict:
+    """Verdict with the strength of what was shown: a trial in which something was simulated shows no more than that."""
+    if verdict.state != "shown":
+        return verdict
+    level: Level = "verified"
+    if verdict.judged_by == "person":
+        level = "person"
+    elif not trials:
+        level = "setting"
+    elif any(item.trial.simulated for item in trials):
+        level = "simulated"
+    return verdict.model_copy(update={"level": level})
+
+
+def _weakest(verdicts: Iterable[CriterionVerdict]) -> Level | None:
+    levels = {one.level for one in verdicts}
+    return next((level for level in _STRENGTH if level in levels), None)
 
 
 def as_judged(results: Sequence[Trial], verdict: Verdict) -> list[Trial]:
@@ -255,8 +282,12 @@ def _unreached(graph: GraphIR, traces: Iterable[Trace], first: int) -> list[Crit
 
 
 def _part(part: Part, verdicts: Sequence[CriterionVerdict], change: PlanChange) -> PartVerdict:
-    def given(state: Literal["done", "assumed", "not_shown", "missing", "not_possible"], reason: str) -> PartVerdict:
-        return PartVerdict(id=part.id, quote=part.quote, state=state, reason=reason)
+    def given(
+        state: Literal["done", "assumed", "not_shown", "missing", "not_possible"],
+        reason: str,
+        level: Level | None = None,
+    ) -> PartVerdict:
+        return PartVerdict(id=part.id, quote=part.quote, state=state, reason=reason, level=level)
 
     match part.state:
         case "assumed" | "not_possible":
@@ -284,7 +315,7 @@ def _part(part: Part, verdicts: Sequence[CriterionVerdict], change: PlanChange) 
         return given("not_shown", text("verdict.nothing_carries"))
     if missing := change.placeholders(part):
         return given("not_shown", text("interrupt.to_be_filled_in", placeholders="; ".join(missing)))
-    return given("done", part.reason)
+    return given("done", part.reason, _weakest(own) or "setting")
 
 
 def _headline(

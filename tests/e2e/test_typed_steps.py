@@ -26,14 +26,22 @@ async def test_the_documented_steps_are_built_and_tested_and_come_back_as_the_fo
             assert "Flowise may call http://127.0.0.1:" in planned["interrupt"]["data"]["plan"]
             tested = await answer(http, planned, action="approve")
             assert tested["interrupt"]["type"] == "result_review", tested["interrupt"]["message"]
-            sent = [json.loads(one.body) for one in receiver.received]
-        tests = tested["interrupt"]["data"]["tests"]
+            # A test sends nothing: the step ran in a copy, which is gone, and its trace shows what it would have sent.
+            assert receiver.received == []
+        assert "Simulated in the tests, not really done: POST http://127.0.0.1:" in planned["interrupt"]["data"]["plan"]
+        assert [row.name async for row in flowise_client.iter_chatflows() if row.name.endswith("(test)")] == []
+        data = tested["interrupt"]["data"]
+        (simulated,) = data["verdict"]["simulated"]
+        assert simulated.startswith("POST http://127.0.0.1:")
+        tests = data["tests"]
         assert "Thank you." in [test["answer"] for test in tests if not test["human"]]
-        (approved,) = [test["answer"] for test in tests if test["human"] == ["proceed"]]
-        assert approved.startswith("Sent: ")
-        # What was sent is the draft that the person approved.
-        assert {f"Sent: {one['text']}" for one in sent} >= {approved}
-        assert {one["urgent"] for one in sent} == {"true"}
+        approved = next(test for test in tests if test["human"] == ["proceed"])
+        assert approved["simulated"] == [simulated]
+        trace = await ok(await http.get(f"/sessions/{planned['thread_id']}/traces/{approved['trace_sha256']}"))
+        (sent,) = [json.loads(step["input"]["body"]) for step in trace["steps"] if step["simulated"]]
+        # What would be sent is the draft that the person approved.
+        assert approved["answer"].startswith(f"Sent: {sent['text']}")
+        assert sent["urgent"] == "true"
         view = await ok(await http.get(f"/sessions/{planned['thread_id']}/design"))
         assert DesignForm.model_validate(view["form"]) == DesignForm.model_validate(body["design"])
         row = await flowise_client.get_chatflow(tested["chatflow_id"])

@@ -44,6 +44,7 @@ from flowise_dev_agent.schemas.verdict import NOT_THE_FLOW, Verdict
 from flowise_dev_agent.testing.cases import branch_cases, cases_for, why_not_testable
 from flowise_dev_agent.testing.checks import TestedFlow, checked, remarks_on, uses_models
 from flowise_dev_agent.testing.judging import judged
+from flowise_dev_agent.testing.simulation import Simulation, simulated
 from flowise_dev_agent.testing.trials import ConversationRunner, TrialConversation, TrialRun
 from flowise_dev_agent.testing.verdicts import beside_blocked, failed_verdict, with_pass_k
 
@@ -182,6 +183,10 @@ class FlowiseCapability(FlowDomain):
 
     def more_tests(self, suite: TestSuite, flow_data: str, ran: Set[str]) -> list[TestCase]:
         return branch_cases(suite.cases, GraphIR.from_flow_data(flow_data), ran)
+
+    async def simulate(self, context: AgentContext, flow_data: str) -> Simulation:
+        schemas = (await context.knowledge.nodes()).schemas
+        return await asyncio.to_thread(lambda: simulated(GraphIR.from_flow_data(flow_data), schemas))
 
     async def run_trial(self, context: AgentContext, conversation: TrialConversation) -> TrialRun:
         run = await ConversationRunner(context.flowise, conversation).run()

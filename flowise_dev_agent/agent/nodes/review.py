@@ -32,6 +32,7 @@ from flowise_dev_agent.agent.state import (
     Update,
     WriteState,
 )
+from flowise_dev_agent.agent.test_copy import remove_copy, to_test
 from flowise_dev_agent.agent.toolbox import SessionToolbox
 from flowise_dev_agent.agent.tools import shorten
 from flowise_dev_agent.approval.manual_edits import ops_of
@@ -81,14 +82,16 @@ async def test_v2(state: AgentState, runtime: Runtime[AgentContext], *, domains:
     chatflow_id = str(state.write.draft_id or state.write.chatflow_id)
     if state.write.draft_id:
         # The tested bytes of a draft go live, so they are read right before the tests.
-        flow_data = (await domains.primary.read_flow(context, chatflow_id)).flow_data
+        flow = await domains.primary.read_flow(context, chatflow_id)
     else:
-        flow_data = (await context.publisher.current(chatflow_id)).flow_data
+        flow = await context.publisher.current(chatflow_id)
+    flow_data = flow.flow_data
     suite = domains.tests(
         tested_plan(state),
         flow_data,
         trials=1 if before else state.request.test_trials,
     )
+    asked = await to_test(state, context, domains, emit, flow, suite)
     images = await uploads(context.files, flow_data)
     gate = asyncio.Semaphore(PARALLEL_PREDICTIONS)
 
@@ -96,10 +99,12 @@ async def test_v2(state: AgentState, runtime: Runtime[AgentContext], *, domains:
         turn = "before" if before else state.iteration
         session = f"fda-test-{context.session_id}-{turn}-{case.id}-{number}"
         async with gate:
-            why_not = suite.not_testable.get(case.id)
-            conversation = TrialConversation(chatflow_id, flow_data, case, number, session, why_not, images=images)
-            run = await domains.primary.run_trial(context, conversation)
-        if state.intent.operation == "update" and not state.write.draft_id:
+            why_not = suite.not_testable.get(case.id) or asked.forbidden
+            conversation = TrialConversation(
+                asked.chatflow_id, flow_data, case, number, session, why_not, images=images
+            )
+            run = asked.told(await domains.primary.run_trial(context, conversation))
+        if state.intent.operation == "update" and not state.write.draft_id and not asked.copy_id:
             # Best effort: without the permission the conversation stays in the live flow's chat history.
             with suppress(FlowiseError):
                 await domains.primary.forget(context, chatflow_id, session)
@@ -132,11 +137,11 @@ async def test_v2(state: AgentState, runtime: Runtime[AgentContext], *, domains:
     shown = [result.shortened(ANSWER_LIMIT) for result in results]
     if before:
         stage = next_stage(state.write.stage, StageEvent.BASELINE_TESTED)
-        return {"tests": TestsState(baseline=shown), "write": WriteState(stage=stage)}
+        return {"tests": TestsState(baseline=shown, copy_id=asked.copy_id), "write": WriteState(stage=stage)}
     full = _RESULTS.dump_json([result.shortened(_FULL_LIMIT) for result in results]).decode()
     answers_sha = await context.blobs.put(full)
     tested = payload_sha256(flow_data)
-    return {"tests": TestsState(results=shown, answers_sha=answers_sha, tested_sha=tested)}
+    return {"tests": TestsState(results=shown, answers_sha=answers_sha, tested_sha=tested, copy_id=asked.copy_id)}
 
 
 test_v2.__test__ = False  # type: ignore[attr-defined]  # a node, not a pytest function
@@ -169,12 +174,14 @@ async def evaluate(
         ),
     )
     emit.reasoned("judge", result)
+    await remove_copy(state, context)
     verdict = result.value
     step, iteration = next_step(state, verdict, context.limits)
     if verdict.category in FLOW_BUGS:
         await pattern_reuse.count_failure(state, context)
     return {
         "review": ReviewState(verdict=verdict, next_step=step, iterations=_with_this(state, verdict)),
+        "tests": TestsState(copy_id=None),
         "iteration": iteration,
         "usage": state.usage.plus("judge", result),
     }
@@ -348,6 +355,8 @@ def _result_review(
         said.append(
             text("interrupt.passed_in_all", passed=counted.passed, questions=counted.questions, trials=counted.k)
         )
+    if verdict and verdict.simulated:
+        said.append(text("interrupt.simulated", actions="; ".join(verdict.simulated)))
     found = regressions(baseline, results)
     worse = len({item.question for item in found if item.worse})
     if worse:

@@ -221,11 +221,15 @@ def test_an_outline_says_where_branches_lead_and_a_test_shows_all_its_turns(cata
     assert "“My name is Ada.” → “What is my name?”" in shown
 
 
-def test_that_tests_send_data_to_an_address_is_said_only_where_there_is_one(catalogue: NodeStore) -> None:
-    _, shown = _desk("en", catalogue.schemas)
-    assert "really sent" in shown
-    without = plan(tests=[TestCase(id="t1", turns=["Hi"])])
-    assert "really sent" not in plan_markdown(without, plan_details(without, GraphIR.empty()))
+def test_what_the_tests_simulate_is_said_before_the_approval(catalogue: NodeStore) -> None:
+    made, shown = _desk("en", catalogue.schemas)
+    assert "Simulated" not in shown
+    sends = made.model_copy(update={"values": [*made.values, value("httpAgentflow_0", "method", "POST")]})
+    details = plan_details(sends, GraphIR.empty(), schemas=catalogue.schemas)
+    assert details.simulated == ["POST https://api.example.org/orders"]
+    assert "Simulated in the tests, not really done: POST https://api.example.org/orders" in plan_markdown(
+        sends, details
+    )
 
 
 @pytest.mark.parametrize(

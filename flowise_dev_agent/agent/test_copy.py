@@ -1,0 +1,82 @@
+"""Copy of a flow that is tested in its place: what changes the world is simulated there, and the bytes that go live are
+never those of the copy.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+from flowise_dev_agent.agent.context import AgentContext
+from flowise_dev_agent.agent.domain import Domains, TestSuite
+from flowise_dev_agent.agent.emit import Emitter
+from flowise_dev_agent.agent.state import AgentState
+from flowise_dev_agent.agent.store_writes import fill_vector_stores
+from flowise_dev_agent.errors import WriteFailedError
+from flowise_dev_agent.flowise.models import Chatflow
+from flowise_dev_agent.patch import GraphIR, payload_sha256
+from flowise_dev_agent.publish import Base, draft_columns, uploaded_file
+from flowise_dev_agent.testing.simulation import Simulation
+from flowise_dev_agent.testing.trials import TrialRun
+from flowise_dev_agent.texts import text
+
+#: Vector store that a process of Flowise keeps for one flow: a copy has to be filled, too.
+_OF_ONE_FLOW: Final = "memoryVectorStore"
+
+
+@dataclass(frozen=True)
+class AskedFlow:
+    """Flow to ask: the draft or flow itself, or its copy."""
+
+    chatflow_id: str
+    simulation: Simulation
+    copy_id: str | None = None
+    #: Reason why no test may run: it would change the world.
+    forbidden: str | None = None
+
+    def told(self, run: TrialRun) -> TrialRun:
+        """Run that says what of it was simulated."""
+        used = self.simulation.used_in(run.trace)
+        if not used:
+            return run
+        return replace(
+            run, trial=run.trial.model_copy(update={"simulated": used}), trace=self.simulation.told(run.trace)
+        )
+
+
+async def to_test(
+    state: AgentState, context: AgentContext, domains: Domains, emit: Emitter, flow: Chatflow, suite: TestSuite
+) -> AskedFlow:
+    """The flow to ask in the tests of `flow`; makes or brings up to date its copy where one is needed."""
+    if len(suite.not_testable) == len(suite.cases):
+        return AskedFlow(flow.id, Simulation(flow.flow_data))
+    simulation = await domains.primary.simulate(context, flow.flow_data)
+    graph = GraphIR.from_flow_data(flow.flow_data)
+    if simulation.acting or (simulation.stand_ins and uploaded_file(graph)):
+        does = [*simulation.acting, *(one.action for one in simulation.stand_ins)]
+        why = text("not_tested.acts", actions="; ".join(dict.fromkeys(does)))
+        return AskedFlow(flow.id, Simulation(flow.flow_data), forbidden=why)
+    if not simulation.stand_ins:
+        return AskedFlow(flow.id, simulation)
+    written = await context.publisher.create(
+        name=f"{flow.name} (test)",
+        flow_data=simulation.flow_data,
+        kind=flow.type or "CHATFLOW",
+        validated_sha256=payload_sha256(simulation.flow_data),
+        iteration=state.iteration,
+        role="copy",
+        columns=draft_columns(flow),
+        base=Base(payload_sha256(flow.flow_data), flow.updated_date),
+    )
+    copy_id = written.chatflow_id
+    await fill_vector_stores(state, context, emit, copy_id, simulation.flow_data, only=_OF_ONE_FLOW)
+    return AskedFlow(copy_id, simulation, copy_id)
+
+
+async def remove_copy(state: AgentState, context: AgentContext) -> None:
+    """Delete the copy. One that a person took over stays."""
+    if state.tests.copy_id:
+        try:
+            await context.publisher.delete_created(
+                chatflow_id=state.tests.copy_id, iteration=state.iteration, role="copy"
+            )
+        except WriteFailedError:
+            return

@@ -1,0 +1,179 @@
+"""Simulated flows on a real Flowise: they answer, and nothing outside is called."""
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pytest
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.routing import Route
+
+from flowise_dev_agent.devkit.flowise import FlowiseAccess
+from flowise_dev_agent.devkit.serving import BackgroundServer
+from flowise_dev_agent.devkit.standin import ModelStandIn, Reply, StandInToolCall
+from flowise_dev_agent.flowise import ChatflowCreate, FlowiseClient
+from flowise_dev_agent.patch import GraphIR, PatchOp, Schemas, SetParam, compile_ops
+from flowise_dev_agent.schemas.plan import TestCase
+from flowise_dev_agent.testing.simulation import Simulation, simulated
+from flowise_dev_agent.testing.trials import ConversationRunner, TrialConversation, TrialRun
+from tests.fixtures.editor_flows import MODEL, add, bound, connect
+
+Bind = Mapping[str, str]
+
+
+class Outside(BackgroundServer):
+    """The world: it counts who calls it."""
+
+    def __init__(self) -> None:
+        super().__init__("the world", 0)
+        self.called: list[str] = []
+
+    def app(self) -> Starlette:
+        return Starlette(routes=[Route("/{path:path}", self._handle, methods=["GET", "POST", "PUT", "DELETE"])])
+
+    async def _handle(self, request: Request) -> JSONResponse:
+        self.called.append(f"{request.method} {request.url.path}")
+        return JSONResponse({"order": {"id": "REAL"}})
+
+
+@pytest.fixture(scope="module")
+def outside() -> Iterator[Outside]:
+    with Outside() as server:
+        yield server
+
+
+@pytest.fixture(autouse=True)
+def nobody_called(outside: Outside) -> Iterator[None]:
+    outside.called.clear()
+    yield
+    assert outside.called == []
+
+
+def http_flow(bind: Bind, address: str, body: str = '{"q": "{{ question }}"}') -> list[PatchOp]:
+    return [
+        add("startAgentflow"),
+        add("httpAgentflow", method="POST", url=f"{address}/orders", bodyType="json"),
+        SetParam(node_id="httpAgentflow_0", param_name="body", value=body),
+        add("directReplyAgentflow", directReplyMessage="Order {{ httpAgentflow_0.output.http.data.order.id }} is in."),
+        connect("startAgentflow_0", "httpAgentflow_0"),
+        connect("httpAgentflow_0", "directReplyAgentflow_0"),
+    ]
+
+
+def agent_flow(bind: Bind, address: str) -> list[PatchOp]:
+    tools = [
+        {
+            "agentSelectedTool": "requestsPost",
+            "agentSelectedToolConfig": {
+                "agentSelectedTool": "requestsPost",
+                "requestsPostUrl": f"{address}/orders",
+                "requestsPostName": "place_order",
+                "requestsPostDescription": "Place an order",
+            },
+        },
+        {"agentSelectedTool": "calculator", "agentSelectedToolConfig": {"agentSelectedTool": "calculator"}},
+    ]
+    return [
+        add("startAgentflow"),
+        add("agentAgentflow", agentModel="chatOpenAI", agentModelConfig=MODEL),
+        SetParam(node_id="agentAgentflow_0", param_name="agentTools", value=tools),
+        bound(bind, "agentAgentflow_0", "agentModelConfig"),
+        connect("startAgentflow_0", "agentAgentflow_0"),
+    ]
+
+
+def chat_flow(bind: Bind, address: str) -> list[PatchOp]:
+    return [
+        add("chatOpenAI", **MODEL),
+        bound(bind, "chatOpenAI_0"),
+        add("bufferMemory"),
+        add("toolAgent"),
+        add(
+            "requestsPost",
+            requestsPostUrl=f"{address}/orders",
+            requestsPostName="place_order",
+            requestsPostDescription="Place an order",
+        ),
+        connect("chatOpenAI_0", "toolAgent_0", "model"),
+        connect("bufferMemory_0", "toolAgent_0", "memory"),
+        connect("requestsPost_0", "toolAgent_0", "tools"),
+    ]
+
+
+class World:
+    def __init__(self, client: FlowiseClient, access: FlowiseAccess, schemas: Schemas) -> None:
+        self._client, self._access, self._schemas = client, access, schemas
+
+    async def ask(
+        self, ops: list[PatchOp], kind: str, samples: Mapping[str, Any] | None = None
+    ) -> tuple[TrialRun, Simulation]:
+        text = compile_ops(GraphIR.empty(), ops, self._schemas).flow_data
+        simulation = simulated(GraphIR.from_flow_data(text), self._schemas, samples)
+        flow = await self._client.create_chatflow(
+            ChatflowCreate(name="simulated", flow_data=simulation.flow_data, type=kind)
+        )
+        case = TestCase(id="t1", turns=['Say "hello"'])
+        run = await ConversationRunner(self._client, TrialConversation(flow.id, text, case, 1, f"sim-{flow.id}")).run()
+        return run, simulation
+
+    @property
+    def bind(self) -> Bind:
+        return self._access.credentials
+
+
+@pytest.fixture
+def world(flowise_client: FlowiseClient, flowise: FlowiseAccess, schemas: Schemas) -> World:
+    return World(flowise_client, flowise, schemas)
+
+
+async def test_an_http_step_answers_with_a_sample(world: World, outside: Outside) -> None:
+    ops = http_flow(world.bind, outside.endpoint, '{"q": "plain"}')
+    run, simulation = await world.ask(ops, "AGENTFLOW", {"httpAgentflow_0": {"order": {"id": "A-7"}}})
+    assert run.trial.error == ""
+    assert run.trial.answer == "Order A-7 is in."
+    assert simulation.used_in(run.trace) == [f"POST {outside.endpoint}/orders"]
+    told = simulation.told(run.trace).steps[1]
+    assert told.name == "httpAgentflow"
+    assert told.simulated
+    assert isinstance(told.input, dict)
+    assert told.input["body"] == '{"q": "plain"}'
+
+
+async def test_a_body_that_breaks_fails_as_the_real_step_does(world: World, outside: Outside) -> None:
+    run, _ = await world.ask(http_flow(world.bind, outside.endpoint), "AGENTFLOW")
+    assert "Invalid JSON format in body" in run.trial.error
+
+
+@pytest.mark.parametrize(("build", "kind"), [(agent_flow, "AGENTFLOW"), (chat_flow, "CHATFLOW")])
+async def test_a_tool_of_an_agent_answers_with_a_sample(
+    world: World, outside: Outside, standin: ModelStandIn, build: Any, kind: str
+) -> None:
+    def reply(request: Any) -> Reply:
+        given = [message.text for message in request.messages if message.role == "tool"]
+        if given:
+            return Reply(f"The tool said {given[-1]}")
+        return Reply(tool_calls=(StandInToolCall("place_order", {"RequestBody": {"input": "two"}}),))
+
+    rule = standin.script("hello", reply)
+    try:
+        run, simulation = await world.ask(build(world.bind, outside.endpoint), kind)
+    finally:
+        standin.reset()
+    assert rule.calls >= 2
+    assert run.trial.error == ""
+    assert "1001" in run.trial.answer
+    assert run.trial.used_tools == ["place_order"]
+    assert len(simulation.used_in(run.trace)) == 1
+    assert json.loads(run.trace.used_tools[0].model_dump_json())["input"]
+
+
+async def test_what_only_reads_stays(world: World, outside: Outside, schemas: Schemas) -> None:
+    ops = [
+        add("startAgentflow"),
+        add("httpAgentflow", method="GET", url=f"{outside.endpoint}/list"),
+        connect("startAgentflow_0", "httpAgentflow_0"),
+    ]
+    text = compile_ops(GraphIR.empty(), ops, schemas).flow_data
+    assert simulated(GraphIR.from_flow_data(text), schemas).flow_data == text

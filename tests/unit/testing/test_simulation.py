@@ -1,0 +1,150 @@
+"""Simulated copies of flows: what is replaced, what a sample answer holds, what a claim is worth."""
+
+import json
+from typing import Any
+
+import pytest
+
+from flowise_dev_agent.knowledge.nodes import NodeStore
+from flowise_dev_agent.patch import GraphIR, compile_ops
+from flowise_dev_agent.patch.model.ops import PatchOp, SetParam
+from flowise_dev_agent.schemas.plan import Criterion, Part, TestCase
+from flowise_dev_agent.schemas.verdict import CriterionVote, Evidence, Trace, TracedTool, TraceStep, Trial, Verdict
+from flowise_dev_agent.testing.effects import step_effect, tool_effect
+from flowise_dev_agent.testing.judging import judged
+from flowise_dev_agent.testing.simulation import sample_answer, simulated
+from tests.fixtures.editor_flows import add, connect
+from tests.unit.agent.rig import plan
+
+
+def graph(catalogue: NodeStore, *ops: PatchOp) -> GraphIR:
+    return GraphIR.from_flow_data(compile_ops(GraphIR.empty(), list(ops), catalogue.schemas).flow_data)
+
+
+def test_each_tool_of_the_catalogue_has_an_effect_and_only_known_ones_are_called_for_real(catalogue: NodeStore) -> None:
+    tools = [name for name, one in catalogue.schemas.items() if one.category in ("Tools", "Tools (MCP)")]
+    real = {name for name in tools if tool_effect(name) != "changes"}
+    assert {"calculator", "currentDateTime", "retrieverTool", "requestsGet"} <= real
+    assert not real & {"requestsPost", "gmail", "customTool", "customMCP", "stripeAgentTool", "chatflowTool"}
+    assert tool_effect("a type of tomorrow") == "changes"
+
+
+@pytest.mark.parametrize(
+    ("code", "effect"),
+    [
+        ("return $a + 1;", "none"),
+        ("const r = await fetch($url); return r.text();", "changes"),
+        ("const axios = require('axios'); return 1;", "changes"),
+        ("return 'fetching';", "none"),
+    ],
+)
+def test_code_that_calls_out_changes_the_world(code: str, effect: str) -> None:
+    inputs = {"customFunctionJavascriptFunction": code}
+    assert step_effect("customFunctionAgentflow", "Agent Flows", inputs) == effect
+
+
+def test_a_step_keeps_its_place_and_its_readers_get_the_sample(catalogue: NodeStore) -> None:
+    flow = graph(
+        catalogue,
+        add("startAgentflow"),
+        add("httpAgentflow", method="POST", url="https://api.example.com/orders"),
+        add("directReplyAgentflow", directReplyMessage="{{ httpAgentflow_0.output.http.data.items[0].name }}!"),
+        connect("startAgentflow_0", "httpAgentflow_0"),
+        connect("httpAgentflow_0", "directReplyAgentflow_0"),
+    )
+    made = simulated(flow, catalogue.schemas)
+    assert made.actions() == ["POST https://api.example.com/orders"]
+    copy = GraphIR.from_flow_data(made.flow_data)
+    assert [one.ends for one in copy.edges] == [one.ends for one in flow.edges]
+    stand_in, reply = copy.node("httpAgentflow_0"), copy.node("directReplyAgentflow_0")
+    assert stand_in is not None
+    assert reply is not None
+    assert stand_in.name == "customFunctionAgentflow"
+    assert reply.inputs["directReplyMessage"] == "sample name!"
+
+
+def test_a_credential_of_what_is_replaced_is_not_in_the_copy(catalogue: NodeStore) -> None:
+    secret = "0b5e7a52-8f0b-4d3e-9a37-0d6a4c1f2b90"
+    rows: Any = [
+        {
+            "agentSelectedTool": "gmail",
+            "agentSelectedToolConfig": {
+                "agentSelectedTool": "gmail",
+                "FLOWISE_CREDENTIAL_ID": secret,
+                "messageActions": '["sendMessage","listMessages"]',
+            },
+        }
+    ]
+    flow = graph(
+        catalogue,
+        add("startAgentflow"),
+        add("agentAgentflow", agentModel="chatOpenAI"),
+        SetParam(node_id="agentAgentflow_0", param_name="agentTools", value=rows),
+        connect("startAgentflow_0", "agentAgentflow_0"),
+    )
+    made = simulated(flow, catalogue.schemas)
+    assert secret not in made.flow_data
+    assert made.actions() == ["sendMessage, listMessages"]
+
+
+def test_a_flow_that_changes_nothing_is_tested_as_it_is(catalogue: NodeStore) -> None:
+    flow = graph(
+        catalogue,
+        add("startAgentflow"),
+        add("httpAgentflow", method="GET", url="https://api.example.com/list"),
+        connect("startAgentflow_0", "httpAgentflow_0"),
+    )
+    made = simulated(flow, catalogue.schemas)
+    assert (made.flow_data, list(made.stand_ins), list(made.acting)) == (flow.to_flow_data(), [], [])
+
+
+def test_a_sample_has_the_fields_that_the_flow_reads() -> None:
+    fields = ("data.order.id", "data.rows[2].title", "status")
+    reads = " ".join(f"{{{{ http_0.output.http.{one} }}}}" for one in fields)
+    assert sample_answer("http_0", reads) == {"order": {"id": 1001}, "rows": [{"title": "sample title"}]}
+
+
+def test_a_claim_that_rests_on_a_simulated_trial_says_so() -> None:
+    """What was simulated shows no more than that, whatever a judge says."""
+    agreed = plan(
+        tests=[TestCase(id="t1", turns=["Order two"]), TestCase(id="t2", turns=["Hello"])],
+        criteria=[
+            Criterion(id="c1", text="It places the order.", part="p1", tests=["t1"]),
+            Criterion(id="c2", text="It greets.", part="p2", tests=["t2"]),
+        ],
+        parts=[Part(id="p1", quote="places orders", state="covered"), Part(id="p2", quote="greets", state="covered")],
+    )
+    trials = [
+        Trial(question="Order two", passed=True, answer="Ordered.", test="t1", simulated=["place_order"]),
+        Trial(question="Hello", passed=True, answer="Hello!", test="t2"),
+    ]
+    votes = [
+        CriterionVote(id="c1", state="shown", evidence=[Evidence(trial=1, quote="Ordered.")]),
+        CriterionVote(id="c2", state="shown", evidence=[Evidence(trial=2, quote="Hello!")]),
+    ]
+    given = Verdict.model_validate({"done": True, "criteria": [vote.model_dump(exclude={"sure"}) for vote in votes]})
+    empty = json.dumps({"nodes": [], "edges": []})
+    verdict = judged(given, agreed, trials, [Trace(), Trace()], empty, by_model=True)
+    assert [one.level for one in verdict.criteria] == ["simulated", "verified"]
+    assert [one.level for one in verdict.parts] == ["simulated", "verified"]
+    assert verdict.simulated == ["place_order"]
+
+
+def test_what_was_simulated_is_told_from_the_trace(catalogue: NodeStore) -> None:
+    flow = graph(
+        catalogue,
+        add("startAgentflow"),
+        add("httpAgentflow", method="DELETE", url="https://api.example.com/orders/7"),
+        connect("startAgentflow_0", "httpAgentflow_0"),
+    )
+    made = simulated(flow, catalogue.schemas)
+    given = {"inputVariables": [{"variableName": "url", "variableValue": "https://api.example.com/orders/7"}]}
+    ran = Trace(steps=[TraceStep(node_id="httpAgentflow_0", name="customFunctionAgentflow", input=given)])
+    assert made.used_in(ran) == ["DELETE https://api.example.com/orders/7"]
+    assert made.used_in(Trace(used_tools=[TracedTool(tool="other")])) == []
+    (told,) = made.told(ran).steps
+    assert (told.name, told.simulated, told.input) == (
+        "httpAgentflow",
+        True,
+        {"url": "https://api.example.com/orders/7"},
+    )
