@@ -34,6 +34,11 @@ class AgentError(Exception):
         return problem
 
 
+def code_of(error: BaseException) -> str:
+    """Code of an error; of one that is not ours, that of the root."""
+    return error.code if isinstance(error, AgentError) else AgentError.code
+
+
 class ConfigurationError(AgentError):
     """The settings cannot work as given; raised before anything is started."""
 

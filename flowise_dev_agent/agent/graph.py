@@ -19,11 +19,13 @@ from flowise_dev_agent.agent import routing
 from flowise_dev_agent.agent.context import AgentContext
 from flowise_dev_agent.agent.context_edges import CONTEXT, undeclared
 from flowise_dev_agent.agent.domain import DomainCapability, Domains
-from flowise_dev_agent.agent.emit import artifact_event, node_event
+from flowise_dev_agent.agent.emit import NODE_PHASES, artifact_event, node_event
 from flowise_dev_agent.agent.node_artifacts import artifacts_of, artifacts_of_decision
 from flowise_dev_agent.agent.nodes import apply, check, intent, patch, plan, plan_approval, review, target
 from flowise_dev_agent.agent.phases import measured
 from flowise_dev_agent.agent.state import AgentState, Update, changed, channel_writes, merged
+from flowise_dev_agent.observability import log_context
+from flowise_dev_agent.observability.tracing import span
 from flowise_dev_agent.schemas.event_data import Candidate, DecisionData, NodeEndData, NodeStartData
 from flowise_dev_agent.schemas.events import NodeEvent
 
@@ -147,9 +149,11 @@ class Steps:
         """Run one node: (next node, new state, update)."""
         if not CONTEXT[name].files and runtime.context.files is not None:
             runtime = runtime.override(context=replace(runtime.context, files=None))
-        # LangGraph's own limit takes two more tasks for each step.
-        async with asyncio.timeout(NODE_TIMEOUT):
-            update = await self.nodes[name](state, runtime)
+        about = {"fda.step": name, "fda.phase": NODE_PHASES[name]}
+        with span(f"step {name}", about, expected=GraphBubbleUp), log_context(step=name):
+            # LangGraph's own limit takes two more tasks for each step.
+            async with asyncio.timeout(NODE_TIMEOUT):
+                update = await self.nodes[name](state, runtime)
         if foreign := undeclared(name, update):
             raise LookupError(f"{name} may not write {', '.join(sorted(foreign))}.")
         after = changed(state, update)

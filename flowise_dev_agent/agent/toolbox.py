@@ -12,6 +12,7 @@ from flowise_dev_agent.agent.registry import ToolRegistry
 from flowise_dev_agent.agent.state import DomainValues, merge_domains
 from flowise_dev_agent.agent.tools import ToolPhase, ToolResult, execute_tool, result_to_str, shorten
 from flowise_dev_agent.models.messages import MAX_TOOL_CALLS, ToolDef
+from flowise_dev_agent.observability.tracing import span
 from flowise_dev_agent.redaction import redacted
 from flowise_dev_agent.sanitize import bounded
 from flowise_dev_agent.schemas.base import JsonObject
@@ -62,13 +63,18 @@ class SessionToolbox:
         shown = definition.name if definition else shorten(name, 64)
         clean = bounded(redacted(arguments), _ARGUMENT_BYTES)
         self._emit.put(ToolCallData(name=shown, arguments=clean), f"{shown} is called")
+        # A name that is no tool's is text of the model.
+        known = shown if definition else "unknown"
+        about = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": known}
         start = time.monotonic()
-        result, repeated = await self._answer(shown, definition, arguments)
+        with span(f"execute_tool {known}", about) as current:
+            result, repeated = await self._answer(shown, definition, arguments)
+            current.set_attribute("fda.tool.ok", result.ok)
         duration_ms = int((time.monotonic() - start) * 1000)
         self.calls.append(CalledTool(shown, clean, result, duration_ms, repeated))
         text = result_to_str(result)
         data = ToolResultData(
-            name=shown if definition else "unknown",
+            name=known,
             ok=result.ok,
             characters=len(text),
             duration_ms=duration_ms,

@@ -10,9 +10,11 @@ import secrets
 import time
 from asyncio import sleep
 from collections import Counter
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
+from opentelemetry.trace import INVALID_SPAN, Span, SpanKind
 from pydantic import SecretStr
 from pydantic.networks import HttpUrl
 from starlette.datastructures import Headers, MutableHeaders
@@ -27,6 +29,7 @@ from flowise_dev_agent.caller import ALL_SCOPES, Caller, Door, RequestIds, actin
 from flowise_dev_agent.errors import AgentError, SignInFailedError
 from flowise_dev_agent.observability import log_context
 from flowise_dev_agent.observability.metrics import HTTP_SECONDS
+from flowise_dev_agent.observability.tracing import failed, next_traceparent, span, traceparent
 from flowise_dev_agent.ops.runtime import Runtime
 from flowise_dev_agent.texts import text
 
@@ -53,9 +56,8 @@ SHARED_PATH = "/shared"
 logger = logging.getLogger(__name__)
 
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}")
-_TRACEPARENT = re.compile(
-    r"(?P<version>[0-9a-f]{2})-(?P<trace>[0-9a-f]{32})-(?P<span>[0-9a-f]{16})-(?P<flags>[0-9a-f]{2})"
-)
+#: Asked by machines all the time: no trace of them is of use.
+_UNTRACED = frozenset({"/live", "/ready", "/metrics"})
 
 #: Wrong keys of an address within a minute that are answered at once, and the longest wait of the later ones.
 _FREE_TRIES = 5
@@ -116,27 +118,41 @@ class RequestIdMiddleware:
             await self.app(scope, receive, send)
             return
         headers = Headers(scope=scope)
-        given = headers.get("x-request-id", "")
-        ids = RequestIds(given if _REQUEST_ID.fullmatch(given) else uuid4().hex, _next_span(headers.get("traceparent")))
-        scope.setdefault("state", {})["request"] = ids
+        given, place = headers.get("x-request-id", ""), headers.get("traceparent")
+        with _server_span(scope, place) as current:
+            ids = RequestIds(
+                given if _REQUEST_ID.fullmatch(given) else uuid4().hex, traceparent(current) or next_traceparent(place)
+            )
+            scope.setdefault("state", {})["request"] = ids
 
-        async def send_with_ids(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                sent = MutableHeaders(scope=message)
-                sent["X-Request-Id"] = ids.id or ""
-                sent["traceparent"] = ids.traceparent or ""
-            await send(message)
+            async def send_with_ids(message: Message) -> None:
+                if message["type"] == "http.response.start":
+                    sent = MutableHeaders(scope=message)
+                    sent["X-Request-Id"] = ids.id or ""
+                    sent["traceparent"] = ids.traceparent or ""
+                    _answered(current, scope, message["status"])
+                await send(message)
 
-        with answering(ids), log_context(request=ids.id):
-            await self.app(scope, receive, send_with_ids)
+            with answering(ids), log_context(request=ids.id):
+                await self.app(scope, receive, send_with_ids)
 
 
-def _next_span(traceparent: str | None) -> str:
-    """A `traceparent` for what is done here: in the caller's trace where there is a valid one, else in a new one."""
-    found = _TRACEPARENT.fullmatch(traceparent or "")
-    valid = found and found["version"] != "ff" and found["trace"].strip("0") and found["span"].strip("0")
-    trace, flags = (found["trace"], found["flags"]) if found and valid else (secrets.token_hex(16), "00")
-    return f"00-{trace}-{secrets.token_hex(8)}-{flags}"
+def _server_span(scope: Scope, parent: str | None) -> AbstractContextManager[Span]:
+    if scope["path"] in _UNTRACED or scope["path"].startswith(PUBLIC_PREFIX):
+        return nullcontext(INVALID_SPAN)
+    method = scope["method"] if scope["method"] in _METHODS else "other"
+    return span(method, {"http.request.method": method}, kind=SpanKind.SERVER, parent=parent)
+
+
+def _answered(current: Span, scope: Scope, status: int) -> None:
+    """Name a span by its route, which is known by now."""
+    route = getattr(scope.get("route"), "path", None)
+    if route:
+        current.update_name(f"{scope['method']} {route}")
+        current.set_attribute("http.route", route)
+    current.set_attribute("http.response.status_code", status)
+    if status >= 500:
+        failed(current, str(status))
 
 
 class SecurityHeadersMiddleware:

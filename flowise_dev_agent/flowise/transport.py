@@ -4,8 +4,10 @@ import asyncio
 import random
 from collections.abc import Callable, Mapping
 from typing import Any
+from urllib.parse import urlsplit
 
 import httpx2
+from opentelemetry.trace import SpanKind
 from pydantic import SecretStr
 
 from flowise_dev_agent.errors import (
@@ -16,6 +18,8 @@ from flowise_dev_agent.errors import (
     FlowiseUnreachableError,
 )
 from flowise_dev_agent.flowise.responses import error_for, read_json
+from flowise_dev_agent.observability.metrics import FLOWISE_SECONDS, timed
+from flowise_dev_agent.observability.tracing import failed, span, trace_headers
 from flowise_dev_agent.texts import text
 
 _GET_RETRIES = 2
@@ -48,6 +52,9 @@ class Transport:
     ) -> None:
         self.endpoint = endpoint.rstrip("/").removesuffix("/api/v1")
         self._on_call = on_call
+        where = urlsplit(self.endpoint)
+        #: Of its spans.
+        self._about = {"server.address": where.hostname or ""}
         self._http = httpx2.AsyncClient(
             base_url=f"{self.endpoint}/api/v1",
             headers={"Authorization": f"Bearer {api_key.get_secret_value()}"} if api_key else {},
@@ -97,22 +104,45 @@ class Transport:
         for attempt in range(tries):
             last = attempt == tries - 1
             try:
-                if self._on_call:
-                    self._on_call(f"{method} {route or path}")
-                response, content = await self._once(method, path, total_secs, params, body, headers)
+                response, content, error = await self._tried(
+                    method, path, route or path, total_secs, params, body, headers
+                )
             except (FlowiseUnreachableError, FlowiseTimeoutError, FlowiseConnectionLostError):
                 if last:
                     raise
                 await asyncio.sleep(_backoff(attempt))
                 continue
-            if response.is_success or (response.status_code == 304 and headers):
+            if error is None:
                 return response, content
-            error = error_for(response, content, call=f"{method} {path}", endpoint=self.endpoint)
             wait = _retry_after(response, attempt)
             if last or response.status_code not in _RETRY_STATUS or wait > _MAX_RETRY_AFTER_SECS:
                 raise error
             await asyncio.sleep(wait)
         raise AssertionError("the last try returns or raises")
+
+    async def _tried(
+        self,
+        method: str,
+        path: str,
+        route: str,
+        total_secs: float,
+        params: Mapping[str, str | int] | None,
+        body: Any,
+        headers: Mapping[str, str] | None,
+    ) -> tuple[httpx2.Response, bytes, FlowiseError | None]:
+        """One try, counted, timed and traced: the response, its body, and the error that it stands for."""
+        name, about = f"{method} {route}", {"http.request.method": method, **self._about}
+        if self._on_call:
+            self._on_call(name)
+        with span(name, about, kind=SpanKind.CLIENT) as current, timed(FLOWISE_SECONDS, name) as outcome:
+            response, content = await self._once(method, path, total_secs, params, body, headers)
+            current.set_attribute("http.response.status_code", response.status_code)
+            if response.is_success or (response.status_code == 304 and headers):
+                return response, content, None
+            error = error_for(response, content, call=f"{method} {path}", endpoint=self.endpoint)
+            outcome.result = error.code
+            failed(current, error.code)
+            return response, content, error
 
     async def _once(
         self,
@@ -124,10 +154,11 @@ class Transport:
         headers: Mapping[str, str] | None,
     ) -> tuple[httpx2.Response, bytes]:
         call = f"{method} {path}"
+        sent = {**(headers or {}), **trace_headers()}
         try:
             async with (
                 asyncio.timeout(total_secs),
-                self._http.stream(method, path, params=params, json=body, headers=headers) as response,
+                self._http.stream(method, path, params=params, json=body, headers=sent) as response,
             ):
                 return response, await self._read(response, call)
         except TimeoutError:

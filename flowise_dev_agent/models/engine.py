@@ -8,6 +8,7 @@ from time import monotonic
 from typing import Any, Final, cast
 
 import httpx2
+from opentelemetry.trace import SpanKind
 from pydantic_ai.exceptions import ModelAPIError, ModelHTTPError, UnexpectedModelBehavior, UserError
 from pydantic_ai.messages import (
     InstructionPart,
@@ -43,6 +44,8 @@ from flowise_dev_agent.models.providers import Connection, connect, price_list, 
 from flowise_dev_agent.models.refusals import ErrorTexts, error_detail, is_too_long
 from flowise_dev_agent.models.requests import ANSWER, answer_text, model_messages, sendable, tool_calls, wire_name
 from flowise_dev_agent.models.servers import Server, find_out
+from flowise_dev_agent.observability.metrics import MODEL_SECONDS, timed
+from flowise_dev_agent.observability.tracing import span
 from flowise_dev_agent.sanitize import clean_text
 from flowise_dev_agent.schemas.base import JsonObject
 from flowise_dev_agent.settings import EngineName, ReasoningSettings, Route
@@ -177,8 +180,27 @@ class ModelEngine(ReasoningEngine):
             on_delta,
         )
         connection = self._connection(route.engine)
-        texts = self._texts(connection, route)
-        async with self._limiter(route.engine).turn():
+        about = {
+            "gen_ai.operation.name": "chat",
+            "gen_ai.provider.name": connection.provider.traced_as or route.engine,
+            "gen_ai.request.model": route.model,
+            "fda.phase": phase,
+        }
+        with (
+            span(f"chat {route.model}", about, kind=SpanKind.CLIENT) as current,
+            timed(MODEL_SECONDS, route.engine, phase or "other"),
+        ):
+            answer = await self._in_turn(connection, request)
+            current.set_attribute("gen_ai.response.model", answer.model)
+            current.set_attribute("gen_ai.response.finish_reasons", [answer.stop_reason])
+            current.set_attribute("gen_ai.usage.input_tokens", answer.usage.input_tokens)
+            current.set_attribute("gen_ai.usage.output_tokens", answer.usage.output_tokens)
+        return answer
+
+    async def _in_turn(self, connection: Connection, request: _Request) -> EngineResponse:
+        """Make a call when it is its turn, and read its answer."""
+        texts = self._texts(connection, request.route)
+        async with self._limiter(request.route.engine).turn():
             try:
                 async with asyncio.timeout(self._settings.timeout_secs):
                     response = await self._negotiate(connection, request, texts)

@@ -17,6 +17,7 @@ from pydantic import SecretStr
 from flowise_dev_agent.errors import ConfigurationError
 from flowise_dev_agent.models.capabilities import Capabilities, Way
 from flowise_dev_agent.models.servers import ServerKind
+from flowise_dev_agent.observability.tracing import trace_headers
 from flowise_dev_agent.settings import Effort, EngineName, ReasoningSettings, Thinking
 
 if TYPE_CHECKING:
@@ -36,7 +37,10 @@ _TOGETHER_AT_OPENROUTER: Final = ("openai/", "anthropic/", "google/gemini-3")
 
 @dataclass(frozen=True)
 class Provider:
-    """Facts about a provider. `prices` is its id in price lists; `extra` names what is to be installed for it."""
+    """Facts about a provider. `prices` is its id in price lists; `extra` names what is to be installed for it.
+
+    `traced_as` is its name in OpenTelemetry's conventions, where that is not the engine's.
+    """
 
     title: str
     key_variable: str
@@ -45,16 +49,18 @@ class Provider:
     package: str | None = None
     #: The package that looks for credentials on the machine, where the SDK leaves that to one.
     credentials_package: str | None = None
+    traced_as: str | None = None
 
 
 PROVIDERS: Final[dict[EngineName, Provider]] = {
-    "claude": Provider("Anthropic", "ANTHROPIC_API_KEY", "anthropic"),
+    "claude": Provider("Anthropic", "ANTHROPIC_API_KEY", "anthropic", traced_as="anthropic"),
     "openai": Provider("OpenAI", "OPENAI_API_KEY", "openai"),
     "azure": Provider(
         "Azure OpenAI",
         "AZURE_OPENAI_API_KEY, or the Entra identity of this machine and its role",
         "azure",
         credentials_package="azure",
+        traced_as="azure.ai.openai",
     ),
     "bedrock": Provider(
         "Amazon Bedrock",
@@ -64,6 +70,7 @@ PROVIDERS: Final[dict[EngineName, Provider]] = {
         extra="bedrock",
         package="botocore",
         credentials_package="botocore",
+        traced_as="aws.bedrock",
     ),
     "vertex": Provider(
         "Google Vertex AI",
@@ -72,11 +79,21 @@ PROVIDERS: Final[dict[EngineName, Provider]] = {
         extra="vertex",
         package="google.auth",
         credentials_package="google.auth",
+        traced_as="gcp.vertex_ai",
     ),
-    "google": Provider("Google Gemini", "GOOGLE_API_KEY", "google", extra="google", package="google.genai"),
+    "google": Provider(
+        "Google Gemini",
+        "GOOGLE_API_KEY",
+        "google",
+        extra="google",
+        package="google.genai",
+        traced_as="gcp.gemini",
+    ),
     "deepseek": Provider("DeepSeek", "DEEPSEEK_API_KEY", "deepseek"),
     "groq": Provider("Groq", "GROQ_API_KEY", "groq", extra="groq", package="groq"),
-    "mistral": Provider("Mistral", "MISTRAL_API_KEY", "mistral", extra="mistral", package="mistralai"),
+    "mistral": Provider(
+        "Mistral", "MISTRAL_API_KEY", "mistral", extra="mistral", package="mistralai", traced_as="mistral_ai"
+    ),
     "openrouter": Provider("OpenRouter", "OPENROUTER_API_KEY", "openrouter"),
     "ollama": Provider("Ollama", "OLLAMA_API_KEY", None),
 }
@@ -461,7 +478,7 @@ def _groq(settings: ReasoningSettings, observe: Observer, address: str | None) -
     from pydantic_ai.providers.groq import GroqProvider
 
     key = settings.groq_api_key
-    http = httpx.AsyncClient(event_hooks={"response": [observe]})
+    http = httpx.AsyncClient(event_hooks={"request": [_trace], "response": [observe]})
     client = groq.AsyncGroq(
         api_key=key.get_secret_value() if key else "",
         base_url=address,
@@ -496,8 +513,13 @@ def _mistral(settings: ReasoningSettings, observe: Observer, address: str | None
 def _http_options(settings: ReasoningSettings, observe: Observer) -> dict[str, Any]:
     return {
         "limits": httpx2.Limits(max_connections=settings.max_parallel_calls, max_keepalive_connections=100),
-        "event_hooks": {"response": [observe]},
+        "event_hooks": {"request": [_trace], "response": [observe]},
     }
+
+
+async def _trace(request: Any) -> None:
+    """Hook of an HTTP client: the provider goes on with the trace."""
+    request.headers.update(trace_headers())
 
 
 def _timeout(settings: ReasoningSettings) -> httpx2.Timeout:

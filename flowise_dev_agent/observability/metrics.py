@@ -1,12 +1,17 @@
 """Prometheus metrics of a process. Every label has few, known values."""
 
-from collections.abc import Iterable, Mapping
+import time
+from collections.abc import Generator, Iterable, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, PlatformCollector, ProcessCollector
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from prometheus_client.registry import Collector
+
+from flowise_dev_agent.errors import code_of
 
 CONTENT_TYPE: Final = CONTENT_TYPE_LATEST
 
@@ -29,6 +34,16 @@ NODE_SECONDS: Final = Histogram(
     "fda_node_duration_seconds",
     "A step of the graph.",
     ["node", "status"],
+    buckets=_STEP_BUCKETS,
+    registry=REGISTRY,
+)
+RUN_FAILURES: Final = Counter(
+    "fda_run_failures", "Attempts at a run that an error ended, by its code.", ["code", "end"], registry=REGISTRY
+)
+MODEL_SECONDS: Final = Histogram(
+    "fda_model_call_duration_seconds",
+    "A call of a model, waiting for its turn included.",
+    ["provider", "phase", "result"],
     buckets=_STEP_BUCKETS,
     registry=REGISTRY,
 )
@@ -58,6 +73,13 @@ TOOL_SECONDS: Final = Histogram(
     registry=REGISTRY,
 )
 FLOWISE_CALLS: Final = Counter("fda_flowise_calls", "Requests sent to Flowise.", ["route"], registry=REGISTRY)
+FLOWISE_SECONDS: Final = Histogram(
+    "fda_flowise_call_duration_seconds",
+    "A request to Flowise, until its answer is read.",
+    ["route", "result"],
+    buckets=_CALL_BUCKETS,
+    registry=REGISTRY,
+)
 DELIVERIES: Final = Counter("fda_webhook_attempts", "Attempts to deliver a webhook.", ["result"], registry=REGISTRY)
 HTTP_SECONDS: Final = Histogram(
     "fda_http_request_duration_seconds",
@@ -66,6 +88,27 @@ HTTP_SECONDS: Final = Histogram(
     buckets=_CALL_BUCKETS,
     registry=REGISTRY,
 )
+
+
+@dataclass
+class Outcome:
+    """Result of what is timed: "ok", or the code of an error."""
+
+    result: str = "ok"
+
+
+@contextmanager
+def timed(histogram: Histogram, *labels: str) -> Generator[Outcome]:
+    """Time the block; the last label of the histogram is its result."""
+    outcome, began = Outcome(), time.monotonic()
+    try:
+        yield outcome
+    except BaseException as error:
+        outcome.result = code_of(error) if isinstance(error, Exception) else "cancelled"
+        raise
+    finally:
+        histogram.labels(*labels, outcome.result).observe(time.monotonic() - began)
+
 
 #: Values of a gauge by the values of its labels.
 Values = Mapping[tuple[str, ...], float]

@@ -14,7 +14,7 @@ from flowise_dev_agent.flows.reconciler import Reconciler
 from flowise_dev_agent.flows.service import FlowService
 from flowise_dev_agent.knowledge.flow_index import FlowIndex
 from flowise_dev_agent.knowledge.nodes import NodeKnowledge
-from flowise_dev_agent.observability import configure_tracing
+from flowise_dev_agent.observability import configure_tracing, sending_spans
 from flowise_dev_agent.ops.catalogue import CatalogueService
 from flowise_dev_agent.ops.connections import Connections
 from flowise_dev_agent.ops.health import HealthReporter
@@ -139,6 +139,7 @@ class Runtime:
             )
         configure_tracing(settings.tracing)
         async with AsyncExitStack() as stack:
+            await stack.enter_async_context(sending_spans(settings.tracing))
             database = Database(
                 dsn.get_secret_value(),
                 min_size=settings.database.pool_min_size,

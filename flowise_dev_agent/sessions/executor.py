@@ -10,6 +10,7 @@ import random
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any, Final, Protocol, TypeVar
 from uuid import UUID
 
@@ -18,12 +19,14 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.errors import GraphDrained
 from langgraph.runtime import RunControl
 from langgraph.types import Command
+from opentelemetry.trace import SpanKind, get_current_span
 
 from flowise_dev_agent.caller import acting_for, answering
 from flowise_dev_agent.errors import AgentError, DatabaseUnavailableError, LeaseLostError
 from flowise_dev_agent.models.limiter import calls_of
 from flowise_dev_agent.observability import log_context
-from flowise_dev_agent.observability.metrics import NODE_SECONDS, RUN_SECONDS, RUNS_ACTIVE
+from flowise_dev_agent.observability.metrics import NODE_SECONDS, RUN_FAILURES, RUN_SECONDS, RUNS_ACTIVE
+from flowise_dev_agent.observability.tracing import failed, span, traceparent
 from flowise_dev_agent.persistence import Claim, Database, Events, FencedSaver, NewEvent, Runs
 from flowise_dev_agent.persistence.database import patient
 from flowise_dev_agent.persistence.read_model import public_status
@@ -127,11 +130,18 @@ class RunExecutor:
             if claim is None:
                 logger.info("The run is over or has another job; nothing to do.")
                 return
+            about = {
+                "session.id": str(claim.session.id),
+                "fda.run.id": str(run_id),
+                "fda.run.kind": claim.kind,
+                "fda.run.attempt": claim.attempt,
+            }
             with (
+                span(f"run {claim.kind}", about, kind=SpanKind.CONSUMER, parent=claim.request.traceparent) as current,
                 log_context(session=claim.session.id, request=claim.request.id or "none"),
                 calls_of(str(claim.session.id)),
                 acting_for(claim.caller),
-                answering(claim.request),
+                answering(replace(claim.request, traceparent=traceparent(current) or claim.request.traceparent)),
             ):
                 control, began, end = RunControl(), time.monotonic(), "cut_off"
                 self._controls.add(control)
@@ -140,6 +150,7 @@ class RunExecutor:
                         end = await self._attempt(claim, control)
                 finally:
                     self._controls.discard(control)
+                    current.set_attribute("fda.run.end", end)
                     RUN_SECONDS.labels(claim.kind, end).observe(time.monotonic() - began)
 
     async def _attempt(self, claim: Claim, control: RunControl) -> str:
@@ -184,6 +195,7 @@ class RunExecutor:
             raise error
         node = run.last_node if run else None
         problem = _problem(error, node, claim.lease.run_id)
+        failed(get_current_span(), problem.code)
         # Our own errors explain themselves; any other is a bug, so its traceback is logged.
         foreign = None if isinstance(error, AgentError) else error
         logger.log(
@@ -194,7 +206,9 @@ class RunExecutor:
             problem.detail,
             exc_info=foreign,
         )
-        if _is_transient(error) and claim.attempt + 1 < self._attempts:
+        retried = _is_transient(error) and claim.attempt + 1 < self._attempts
+        RUN_FAILURES.labels(problem.code, "retried" if retried else "failed").inc()
+        if retried:
             attempt = claim.attempt + 1
             pause = min(self._timings.backoff * 2**claim.attempt, self._timings.backoff_max)
             pause *= random.uniform(0.75, 1.25)  # noqa: S311 - only spreads retries

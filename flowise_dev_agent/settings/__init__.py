@@ -12,6 +12,7 @@ import re
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, Self
+from urllib.parse import unquote
 
 from platformdirs import user_data_path
 from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
@@ -336,7 +337,9 @@ class DomainSettings(BaseSettings):
 
 
 class TracingSettings(BaseSettings):
-    """LangSmith tracing: on when a key is set and its switch is true, never by one of them alone."""
+    """Traces: to LangSmith when a key is set and its switch is true, never by one of them alone; to a collector of
+    OpenTelemetry when its address is set. The SDK reads further OTEL_* variables from the environment.
+    """
 
     model_config = CONFIG
 
@@ -346,6 +349,11 @@ class TracingSettings(BaseSettings):
     langsmith_tracing: bool = Field(default=False, alias="LANGSMITH_TRACING")
     project: str = Field(default="flowise-dev-agent", alias="LANGCHAIN_PROJECT")
     endpoint: HttpUrl = Field(default=HttpUrl("https://api.smith.langchain.com"), alias="LANGCHAIN_ENDPOINT")
+    otel_endpoint: HttpUrl | None = Field(default=None, alias="OTEL_EXPORTER_OTLP_ENDPOINT")
+    otel_headers: SecretStr | None = Field(default=None, alias="OTEL_EXPORTER_OTLP_HEADERS")
+    otel_service_name: str = Field(default="flowise-dev-agent", alias="OTEL_SERVICE_NAME")
+    otel_exporter: str = Field(default="otlp", alias="OTEL_TRACES_EXPORTER")
+    otel_disabled: bool = Field(default=False, alias="OTEL_SDK_DISABLED")
 
     @cached_property
     def key(self) -> SecretStr | None:
@@ -353,6 +361,20 @@ class TracingSettings(BaseSettings):
         if self.langsmith_tracing and self.langsmith_api_key:
             return self.langsmith_api_key
         return self.langchain_api_key if self.langchain_tracing_v2 else None
+
+    @property
+    def spans_endpoint(self) -> str | None:
+        """The address that spans are sent to; None when none are sent."""
+        if self.otel_endpoint is None or self.otel_exporter != "otlp" or self.otel_disabled:
+            return None
+        return f"{str(self.otel_endpoint).rstrip('/')}/v1/traces"
+
+    @property
+    def spans_headers(self) -> dict[str, str]:
+        """The headers that spans are sent with."""
+        named = self.otel_headers.get_secret_value() if self.otel_headers else ""
+        pairs = (part.partition("=") for part in named.split(",") if "=" in part)
+        return {name.strip(): unquote(value.strip()) for name, _, value in pairs}
 
 
 class Settings(BaseSettings):
