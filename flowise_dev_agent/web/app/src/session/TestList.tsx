@@ -22,6 +22,7 @@ interface Test extends Pick<Trial, "question" | "trial" | "passed" | "answer" | 
   error?: string;
   texts?: Trial["texts"];
   used_tools?: string[];
+  simulated?: string[];
   human?: Trial["human"];
   trace_sha256?: string | null;
 }
@@ -81,6 +82,13 @@ export function TestList({ tests, baseline = [], verdict, session }: Props) {
               <p>
                 <small>
                   {t("Used:")} {test.used_tools.join(", ")}
+                </small>
+              </p>
+            )}
+            {test.simulated && test.simulated.length > 0 && (
+              <p>
+                <small>
+                  {t("Simulated, not really done:")} {test.simulated.join(", ")}
                 </small>
               </p>
             )}

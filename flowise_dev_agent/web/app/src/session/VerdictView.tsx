@@ -9,6 +9,7 @@ export const HEADLINES: Record<NonNullable<Verdict["headline"]>, string> = {
   fails: "Fails.",
   not_tested: "Not tested.",
 };
+type Level = Verdict["criteria"][number]["level"];
 type State = Verdict["criteria"][number]["state"] | Verdict["parts"][number]["state"];
 const STATES: Record<State, [sign: string, word: string]> = {
   shown: ["✓", "Shown"],
@@ -21,9 +22,17 @@ const STATES: Record<State, [sign: string, word: string]> = {
   not_possible: ["✗", "Not possible"],
 };
 
+/** How strong a proof is, where it is weaker than a test in which everything ran. */
+const LEVELS: Record<Exclude<NonNullable<Level>, "verified">, string> = {
+  simulated: "Simulated",
+  person: "Judged by you",
+  setting: "Set so",
+};
+
 /** A line with its state as sign and word, so that it does not depend on colour. */
-export function StateLine({ state, children }: { state: State; children: ReactNode }) {
-  const [sign, word] = STATES[state];
+export function StateLine({ state, level, children }: { state: State; level?: Level; children: ReactNode }) {
+  const [sign, plain] = STATES[state];
+  const word = level && level !== "verified" ? LEVELS[level] : plain;
   return (
     <li className={`state-line ${state}`}>
       <span className="state">
@@ -63,7 +72,7 @@ export function VerdictView({ verdict }: { verdict: Verdict }) {
       {parts.length > 0 && (
         <ul className="plain states" aria-label={t("Parts of the request")}>
           {parts.map((part) => (
-            <StateLine key={part.id} state={part.state}>
+            <StateLine key={part.id} state={part.state} level={part.level}>
               “{part.quote}” {part.reason && <small>{worded(part, "reason")}</small>}
             </StateLine>
           ))}
@@ -72,7 +81,7 @@ export function VerdictView({ verdict }: { verdict: Verdict }) {
       {criteria.length > 0 && (
         <ul className="plain states" aria-label={t("Criteria")}>
           {criteria.map((item) => (
-            <StateLine key={item.id} state={item.state}>
+            <StateLine key={item.id} state={item.state} level={item.level}>
               {worded(item, "text")} {item.reason && !shared && <small>{worded(item, "reason")}</small>}
               {item.evidence.map((one) => (
                 <small key={`${one.trial} ${one.quote}`}>

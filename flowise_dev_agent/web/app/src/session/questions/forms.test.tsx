@@ -147,6 +147,7 @@ const PLAN = {
     removed: [{ node_id: "calculator_0", node_name: "calculator", label: "Calculator" }],
     kept: [],
     to_do: [],
+    simulated: [],
     allows: ["Flowise may call api.example.org."],
     outline: [],
     names: {},
