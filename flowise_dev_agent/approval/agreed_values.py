@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from flowise_dev_agent.patch import GraphIR
+from flowise_dev_agent.patch.model.equal_values import held
 from flowise_dev_agent.patch.model.nested import Steps, parse_path, value_at
-from flowise_dev_agent.planning.equal_values import held
 from flowise_dev_agent.planning.plan_checks import stands
 from flowise_dev_agent.schemas.plan import Plan, PlannedValue
 

@@ -30,6 +30,7 @@ from flowise_dev_agent.patch import (
 )
 from flowise_dev_agent.patch.model import agentflow as v2
 from flowise_dev_agent.patch.model.attached_files import is_filled
+from flowise_dev_agent.patch.model.equal_values import held
 from flowise_dev_agent.patch.model.field_kinds import FieldKind
 from flowise_dev_agent.patch.model.graph import FlowEdge
 from flowise_dev_agent.patch.model.nested import Steps, parse_path, value_at, with_bound, with_value
@@ -46,7 +47,6 @@ from flowise_dev_agent.patch.model.reach import (
 from flowise_dev_agent.patch.model.references import referenced
 from flowise_dev_agent.patch.model.schema import CREDENTIALS_FOR_ANY_ADDRESS
 from flowise_dev_agent.patch.model.values import on_one_line
-from flowise_dev_agent.planning.equal_values import held
 from flowise_dev_agent.schemas.plan import (
     UPLOADS,
     AmendAnswer,

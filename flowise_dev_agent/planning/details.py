@@ -6,9 +6,9 @@ from typing import Final
 from pydantic import JsonValue
 
 from flowise_dev_agent.patch import GraphIR, Schemas
+from flowise_dev_agent.patch.model.equal_values import same_value
 from flowise_dev_agent.patch.model.nested import parse_path, value_at
 from flowise_dev_agent.planning.added_text import with_added_text
-from flowise_dev_agent.planning.equal_values import same_value
 from flowise_dev_agent.planning.flow_outline import branch_names, flow_outline
 from flowise_dev_agent.planning.plan_findings import FormerText, former_texts, is_text, replaced_text
 from flowise_dev_agent.planning.preview import planned_flow

@@ -9,9 +9,9 @@ from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.models.parsing import UnusableOutputError
 from flowise_dev_agent.patch import GraphIR, NodeSchema
 from flowise_dev_agent.patch.model.agentflow import AGENTFLOW_CATEGORY, BRANCHES_FROM
+from flowise_dev_agent.patch.model.equal_values import held
 from flowise_dev_agent.patch.model.nested import CREDENTIAL_KEY, parse_path, value_at
 from flowise_dev_agent.patch.model.suggest import ALIKE, closest
-from flowise_dev_agent.planning.equal_values import held
 from flowise_dev_agent.planning.plan_findings import lost_texts, unclear_addresses
 from flowise_dev_agent.planning.requests import PatchRequest, PlanRequest
 from flowise_dev_agent.sanitize import shortened

@@ -503,7 +503,7 @@ def _trial(number: int, request: JudgeRequest, answer: int, step: int) -> str:
     trial = request.trials[number - 1]
     trace = request.traces[number - 1] if number <= len(request.traces) else Trace()
     remarks = request.remarks[number - 1] if number <= len(request.remarks) else ()
-    not_held = f"not held: {trial.error}" if not trial.passed else ""
+    not_held = f"{'ended early by' if trial.category else 'not held'}: {trial.error}" if not trial.passed else ""
     return trial_text(number, trial, trace, [not_held, *remarks], answer=answer, step=step)
 
 

@@ -16,12 +16,12 @@ from flowise_dev_agent.patch import (
     UnsetParam,
     UpgradeNode,
 )
+from flowise_dev_agent.patch.model.equal_values import held
 from flowise_dev_agent.patch.model.nested import is_path, parse_path, value_at, with_bound
 from flowise_dev_agent.patch.model.ops import MAX_DESCRIPTION
 from flowise_dev_agent.patch.model.placeholders import MARK
 from flowise_dev_agent.patch.validate.params import is_missing
 from flowise_dev_agent.planning.added_text import with_added_text
-from flowise_dev_agent.planning.equal_values import held
 from flowise_dev_agent.sanitize import shortened
 from flowise_dev_agent.schemas.plan import Plan, PlannedValue
 

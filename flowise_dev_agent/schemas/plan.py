@@ -66,7 +66,7 @@ class Part(Worded):
     id: str = Field(pattern=r"^p\d+$")
     quote: str = Field(min_length=1, description="Verbatim text of its source.")
     source: str = Field(default="requirement", pattern=r"^(requirement|(answer|feedback):\d+)$")
-    state: Literal["covered", "assumed", "asked", "not_possible", "not_understood"] = "not_understood"
+    state: Literal["covered", "assumed", "asked", "background", "not_possible", "not_understood"] = "not_understood"
     nodes: list[str] = Field(default_factory=list, description="Ids of the nodes that cover it.")
     values: list[str] = Field(default_factory=list, description="Fields that cover it, as `node_id.param`.")
     reason: str = ""
@@ -76,7 +76,7 @@ class PartAccount(Contract):
     """A plan's account of one part of the requirement."""
 
     id: str
-    state: Literal["covered", "assumed", "not_possible", "not_understood"]
+    state: Literal["covered", "assumed", "background", "not_possible", "not_understood"]
     nodes: list[str] = Field(default_factory=list)
     values: list[str] = Field(default_factory=list, description="as node_id.param")
     reason: str = ""
@@ -112,7 +112,7 @@ class PlannedValue(Contract):
 class Expectation(Contract):
     """Expected content of a test's answer and trace."""
 
-    tools: list[str] = Field(default_factory=list, description="ids of tool nodes; inside an agent their types")
+    tools: list[str] = Field(default_factory=list, description="ids of tool nodes; in an agent types")
     sources: list[str] = Field(default_factory=list)
     branch: list[str] = Field(default_factory=list, description="Ids of the nodes that must run.")
     fields: list[str] = Field(default_factory=list)

@@ -265,14 +265,11 @@ class _Words:
     def titled(self, markdown: str) -> str:
         """The Markdown with titles in place of the ids of nodes; fenced texts stay exact."""
 
-        def title(found: re.Match[str]) -> str:
-            return self._titles.get(found[1], found[0])
-
         lines: list[str] = []
         fence = ""
         for line in markdown.split("\n"):
             mark = _FENCE.match(line)
-            lines.append(line if fence or mark else _NODE_ID.sub(title, line))
+            lines.append(line if fence or mark else titled(line, self._titles))
             if mark and not fence:
                 fence = mark[1]
             elif fence and line.strip() == fence:
@@ -346,7 +343,7 @@ class _Words:
         shown = {f"{one.node_id}.{one.param}": one for one in self._given.values}
         lines: list[str] = []
         for part in self._plan.parts:
-            if part.state != "covered":
+            if part.state not in ("covered", "background"):
                 continue
             values = [shown[one] for one in part.values if one in shown]
             fields: dict[str, list[str]] = {}
@@ -427,9 +424,7 @@ class _Words:
         """Name of a field: its label, or its last name in words."""
         if value.label:
             return value.label
-        parts = [one for one in re.split(r"[.\[\]]+", value.param) if one]
-        last = parts[-1] if parts else value.param
-        return in_words(last if not last.isdigit() else value.param)
+        return field_name(value.param)
 
     def _readable(self, value: JsonValue) -> str:
         """A value in words: names in place of ids and types, rows and settings as `name: value`."""
@@ -490,6 +485,18 @@ def _row(fields: Mapping[str, str]) -> str:
 
 def _fields(fields: Mapping[str, str]) -> str:
     return ", ".join(f"{in_words(name)}: {words}" for name, words in fields.items())
+
+
+def titled(words: str, titles: Mapping[str, str]) -> str:
+    """Words with titles in place of the ids of nodes."""
+    return _NODE_ID.sub(lambda found: titles.get(found[1], found[0]), words)
+
+
+def field_name(param: str) -> str:
+    """Last name of a path in words."""
+    parts = [one for one in re.split(r"[.\[\]]+", param) if one]
+    last = parts[-1] if parts else param
+    return in_words(last if not last.isdigit() else param)
 
 
 def in_words(name: str) -> str:

@@ -1,6 +1,5 @@
 """Tests of a flow and their judgement."""
 
-from functools import reduce
 from typing import Literal
 
 from pydantic import ConfigDict, Field
@@ -8,7 +7,7 @@ from pydantic import ConfigDict, Field
 from flowise_dev_agent.sanitize import shortened
 from flowise_dev_agent.schemas.base import Contract, JsonMapping, JsonObject, JsonValue, Versioned, Worded
 from flowise_dev_agent.schemas.plan import Decision, Decisions
-from flowise_dev_agent.texts import Text, text
+from flowise_dev_agent.texts import Text, listed, text
 
 #: Causes of a failure that a model may give. STRUCTURE, LOGIC and INCOMPLETE are flow bugs and iterate; the
 #: others ask the person.
@@ -263,7 +262,6 @@ def _short(words: str) -> str:
 
 
 def _listed(texts: list[str], reason: str) -> str:
-    listed = reduce(lambda one, other: text("listed", one=one, other=other), texts[:_MOST_LISTED])
-    more = len(texts) - _MOST_LISTED
-    said = text("verdict.and_more", listed=listed, number=more) if more > 0 else listed
+    first, more = listed(texts[:_MOST_LISTED]), len(texts) - _MOST_LISTED
+    said = text("verdict.and_more", listed=first, number=more) if more > 0 else first
     return text("verdict.listed", listed=said, reason=reason) if reason else text("verdict.listed_alone", listed=said)

@@ -140,13 +140,13 @@ def checked(
     return trial.model_copy(update={"passed": False, "category": category, "error": error}) if category else trial
 
 
-def comparable(trial: Trial, expect: Expectation, flow_data: str) -> Trial:
-    """Trial of a flow before its change; not counted as executed if it failed for want of added steps."""
+def comparable(trial: Trial, expect: Expectation, flow_data: str, titles: Mapping[str, str]) -> Trial:
+    """Trial of a flow before its change; not counted as executed if it failed for want of added steps (`titles`)."""
     nodes = {node.id for node in GraphIR.from_flow_data(flow_data).nodes}
     lacking = [node for node in (*expect.branch, *expect.tools) if _NODE_ID.fullmatch(node) and node not in nodes]
     if trial.category != "LOGIC" or not lacking:
         return trial
-    why = text("not_tested.added_later", steps=", ".join(lacking))
+    why = text("not_tested.added_later", steps=", ".join(titles.get(one, one) for one in lacking))
     return trial.model_copy(update={"category": None, "error": why})
 
 

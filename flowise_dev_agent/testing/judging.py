@@ -21,9 +21,9 @@ from flowise_dev_agent.schemas.verdict import (
     Verdict,
 )
 from flowise_dev_agent.testing.checks import Shown, TestedFlow, squeezed, unmet_by
-from flowise_dev_agent.testing.plan_change import PlanChange, holds, in_words
+from flowise_dev_agent.testing.plan_change import PlanChange, holds
 from flowise_dev_agent.testing.tool_names import spelt, without_number
-from flowise_dev_agent.texts import sentences, text
+from flowise_dev_agent.texts import listed, sentences, text
 
 NOT_JUDGED: Final = text("verdict.not_judged")
 _NO_EVIDENCE: Final = text("verdict.no_evidence")
@@ -127,17 +127,25 @@ def _failed_trials(verdict: Verdict, count: int) -> list[int]:
 def _by_settings(criterion: Criterion, change: PlanChange) -> CriterionVerdict:
     """Verdict on a criterion that only says how the flow is set: the flow holds all these settings, or not.
 
-    What is said to a model is no such setting, and a placeholder is none.
+    A new text for a model is no such setting, and a placeholder is none; a text of the flow that was edited is one.
     """
-    named = [change.wanted(path) for path in criterion.settings]
-    held = [one for one in named if one and not PROSE.search(one.param) and holds(change.after, one)]
-    shown = len(held) == len(named) and not any(stands_in(one.value) for one in held)
-    setting = ", ".join(f"{one.param}: {in_words(one.value)}" for one in held)
+    named = {path: change.wanted(path) for path in criterion.settings}
+    lacking = [path for path, one in named.items() if one is None or not holds(change.after, one)]
+    held = [one for one in named.values() if one and not stands_in(one.value)]
+    texts = [one for one in held if PROSE.search(one.param)]
+    if lacking:
+        fields = ", ".join(dict.fromkeys(change.field_in_words(path) for path in lacking))
+        shown, reason = False, text("verdict.setting_not_held", fields=fields)
+    elif len(held) < len(named):
+        shown, reason = False, text("verdict.answer_is_placeholder")
+    elif any(not change.is_edited(one) for one in texts):
+        shown, reason = False, text("verdict.in_prompt")
+    elif texts:
+        shown, reason = True, text("verdict.text_held")
+    else:
+        shown, reason = True, text("verdict.setting_held", setting=listed([change.value_in_words(one) for one in held]))
     return CriterionVerdict(
-        id=criterion.id,
-        text=criterion.text,
-        state="shown" if shown else "not_shown",
-        reason=text("verdict.setting_held", setting=setting) if shown else text("verdict.setting_not_held"),
+        id=criterion.id, text=criterion.text, state="shown" if shown else "not_shown", reason=reason
     )
 
 
@@ -187,6 +195,10 @@ def _criterion(
     if broken:
         return given("failed", broken.trial.worded("error"))
     blocked = next((item for item in held if item.trial.category), None)
+    kept = [item for item in vote.evidence if is_quoted(item, held)] if vote else []
+    if blocked and vote and vote.state == "shown" and kept:
+        # What a conversation showed before something outside the flow ended it, stays shown.
+        return given("shown", vote.worded("reason"), kept, vote.judged_by)
     if blocked:
         return given("not_tested", blocked.trial.worded("error"))
     if criterion.by_answer:
@@ -200,7 +212,6 @@ def _criterion(
     if any(MARK in source.text for item in held for source in item.trace.sources):
         return given("not_shown", text("verdict.source_is_placeholder"))
     if vote:
-        kept = [item for item in vote.evidence if is_quoted(item, held)]
         if vote.state == "shown" and not kept:
             return given("not_shown", _NO_EVIDENCE, judge="model")
         if vote.state == "shown" and failed.intersection(item.number for item in held):
@@ -292,6 +303,8 @@ def _part(part: Part, verdicts: Sequence[CriterionVerdict], change: PlanChange) 
     match part.state:
         case "assumed" | "not_possible":
             return given(part.state, part.reason)
+        case "background":
+            return given("done", part.reason)
         case "asked" | "not_understood":
             return given("missing", part.reason or text("verdict.not_planned"))
         case "covered":
@@ -305,7 +318,8 @@ def _part(part: Part, verdicts: Sequence[CriterionVerdict], change: PlanChange) 
         return given("missing", text("verdict.nodes_stay", nodes=", ".join(stay)))
     by_id = {verdict.id: verdict for verdict in verdicts}
     own = [by_id[item.id] for item in plan.criteria if item.part == part.id and item.id in by_id]
-    said = [value for value in part.values if PROSE.search(value)]
+    edited = {path for item in plan.criteria if by_id[item.id].state == "shown" for path in item.settings}
+    said = [value for value in part.values if PROSE.search(value) and value not in edited]
     if not own and said:
         # One part may hold several requirements: some become nodes and values, the rest only text.
         return given("not_shown", text("verdict.in_prompt" if said == part.values else "verdict.in_prompt_partly"))

@@ -1,18 +1,24 @@
 """A plan beside the flow before and after it: what the flow holds of it, and what carries each part."""
 
-import json
+import re
 from dataclasses import dataclass
 from typing import Final
 
-from flowise_dev_agent.patch import GraphIR, is_same_node
+from flowise_dev_agent.patch import FlowNode, GraphIR, is_same_node
+from flowise_dev_agent.patch.model.equal_values import held
+from flowise_dev_agent.patch.model.labels import field_label
 from flowise_dev_agent.patch.model.nested import parse_path, value_at
 from flowise_dev_agent.patch.model.placeholders import stands_in
 from flowise_dev_agent.sanitize import shortened
 from flowise_dev_agent.schemas.base import JsonValue
 from flowise_dev_agent.schemas.plan import UPLOADS, Part, Plan, PlannedValue
+from flowise_dev_agent.schemas.plan_text import field_name, in_words, titled
 from flowise_dev_agent.testing.checks import named_placeholder, placeholders_of
+from flowise_dev_agent.texts import text
 
 _SHOWN: Final = 200
+#: Name of a type or of an option: `chatAnthropic`.
+_CAMEL_CASE: Final = re.compile(r"[a-z]+(?:[A-Z][a-z]*)+")
 
 
 @dataclass(frozen=True)
@@ -37,6 +43,29 @@ class PlanChange:
             return planned
         node_id, _, param = path.partition(".")
         return PlannedValue(node_id=node_id, param=param, value=kept)
+
+    def is_edited(self, value: PlannedValue) -> bool:
+        """True for a text that the flow had before the session, as it was or edited."""
+        return bool(field_of(self.before, f"{value.node_id}.{value.param}"))
+
+    def field_in_words(self, path: str) -> str:
+        """Title of a node and name of its field."""
+        node_id, _, param = path.partition(".")
+        node = self.after.node(node_id) or self.before.node(node_id)
+        return f"{node.label or node.name}, {_name(node, param)}" if node else field_name(param)
+
+    def value_in_words(self, value: PlannedValue) -> str:
+        """Name of a field, and its value unless it has rows: nodes by their titles, names of types as words."""
+        node = self.after.node(value.node_id)
+        name, shown = _name(node, value.param) if node else field_name(value.param), value.value
+        if isinstance(shown, bool):
+            return text("verdict.field_value", field=name, value=text("plan.yes" if shown else "plan.no"))
+        if not isinstance(shown, str | int | float):
+            return name
+        titles = {one.id: one.label or one.name for one in self.after.nodes}
+        named = isinstance(shown, str) and _CAMEL_CASE.fullmatch(shown)
+        words = in_words(str(shown)) if named else titled(str(shown), titles)
+        return text("verdict.field_value", field=name, value=shortened(words, _SHOWN))
 
     def placeholders(self, part: Part) -> list[str]:
         """Placeholders of the flow in the nodes and values of a part: what is behind them is not there yet."""
@@ -79,12 +108,16 @@ class PlanChange:
         return not is_same_node(node_id, self.before, self.after) if there else node_id in self.plan.removals
 
 
+def _name(node: FlowNode, param: str) -> str:
+    return field_label(node.params, param) or field_name(param)
+
+
 def holds(graph: GraphIR, value: PlannedValue) -> bool:
-    """True if the flow has the planned value. Rows and settings count as held: the plan binds what is compiled."""
+    """True if the flow has the planned value."""
     stored = field_of(graph, f"{value.node_id}.{value.param}")
-    if isinstance(value.value, dict | list):
-        return bool(stored)
-    return stored is not None and in_words(stored) == in_words(value.value)
+    if value.mode == "append":
+        return isinstance(stored, str) and str(value.value) in stored
+    return stored is not None and held(stored, value.value)
 
 
 def field_of(graph: GraphIR, path: str) -> JsonValue:
@@ -92,13 +125,3 @@ def field_of(graph: GraphIR, path: str) -> JsonValue:
     node_id, _, param = path.partition(".")
     node, steps = graph.node(node_id), parse_path(param)
     return value_at(node.inputs, steps) if node and steps else None
-
-
-def in_words(value: JsonValue) -> str:
-    """A value as short text, equal for `"0.20"` and `0.2`."""
-    if isinstance(value, bool):
-        return str(value).lower()
-    try:
-        return f"{float(str(value)):g}"
-    except ValueError:
-        return shortened(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False), _SHOWN)

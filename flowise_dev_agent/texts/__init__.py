@@ -8,7 +8,7 @@ its own: https://www.i18next.com/misc/json-format.
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache, reduce
 from importlib.resources import files
 from typing import Final, Literal, TypeAlias, get_args
@@ -53,6 +53,11 @@ def sentences(*texts: str) -> str:
 def lines(*texts: str) -> str:
     """Texts below each other."""
     return reduce(lambda one, other: text("lines", one=one, other=other), texts) if texts else ""
+
+
+def listed(texts: Sequence[str]) -> str:
+    """Texts in one line, with semicolons between them."""
+    return reduce(lambda one, other: text("listed", one=one, other=other), texts)
 
 
 def translated(words: str, language: str) -> str:

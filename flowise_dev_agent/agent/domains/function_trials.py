@@ -16,9 +16,9 @@ from flowise_dev_agent.agent.domain import SAMPLE_FAILS, ToolScope
 from flowise_dev_agent.agent.domains.flowise_checks import FlowiseChecks
 from flowise_dev_agent.errors import FlowiseError, InvalidInputError
 from flowise_dev_agent.patch import Finding, FlowNode, GraphIR, PatchOp
+from flowise_dev_agent.patch.model.equal_values import same_value
 from flowise_dev_agent.patch.model.findings import error
 from flowise_dev_agent.patch.model.references import has_variable
-from flowise_dev_agent.planning.equal_values import same_value
 from flowise_dev_agent.redaction import masked
 from flowise_dev_agent.sanitize import shortened
 from flowise_dev_agent.schemas.plan import FunctionSample

@@ -95,7 +95,7 @@ def _still_needed(needs: Sequence[str]) -> list[str]:
 
 def _about_parts(plan: Plan) -> list[str]:
     count = len(plan.not_done)
-    return [text("interrupt.parts_not_done", number=count, total=len(plan.parts))] if count else []
+    return [text("interrupt.parts_not_done", count=count)] if count else []
 
 
 def _about_model(state: AgentState) -> list[str]:

@@ -52,7 +52,15 @@ from flowise_dev_agent.schemas.event_data import TestData
 from flowise_dev_agent.schemas.interrupts import FlowLink, Option, ResultReviewData, ResultReviewInterrupt
 from flowise_dev_agent.schemas.plan import Plan, TestCase
 from flowise_dev_agent.schemas.plan_text import in_words
-from flowise_dev_agent.schemas.verdict import FLOW_BUGS, Regression, TestedIteration, Trace, Trial, Verdict
+from flowise_dev_agent.schemas.verdict import (
+    FLOW_BUGS,
+    NOT_THE_FLOW,
+    Regression,
+    TestedIteration,
+    Trace,
+    Trial,
+    Verdict,
+)
 from flowise_dev_agent.settings import LimitSettings
 from flowise_dev_agent.testing.checks import comparable
 from flowise_dev_agent.testing.judging import as_judged, best_of, lost
@@ -93,6 +101,7 @@ async def test_v2(state: AgentState, runtime: Runtime[AgentContext], *, domains:
     )
     asked = await to_test(state, context, domains, emit, flow, suite)
     images = await uploads(context.files, flow_data)
+    titles = {node.node_id: node.label for node in state.plan.current.nodes if node.label}
     gate = asyncio.Semaphore(PARALLEL_PREDICTIONS)
 
     async def hold(case: TestCase, number: int) -> TrialRun:
@@ -108,7 +117,7 @@ async def test_v2(state: AgentState, runtime: Runtime[AgentContext], *, domains:
             # Best effort: without the permission the conversation stays in the live flow's chat history.
             with suppress(FlowiseError):
                 await domains.primary.forget(context, chatflow_id, session)
-        held = comparable(run.trial, case.expect, flow_data) if before else run.trial
+        held = comparable(run.trial, case.expect, flow_data, titles) if before else run.trial
         trial, pii_fields = kept_to(held, run.trace, state.plan.current.mappings), state.plan.current.pii_fields
         trace = without_personal_data(run.trace, pii_fields, state.plan.current.pii_tools)
         said = trace.turns[-1].answer if pii_fields and trace.turns else trial.answer
@@ -349,7 +358,7 @@ def _result_review(
         said = [text("interrupt.nothing_changed"), state.patch.nothing_to_change]
     if left:
         said[1:1] = [text("interrupt.to_do"), *left]
-    if failed_alike(baseline, results):
+    if failed_alike(baseline, judged):
         said.append(text("interrupt.failed_before"))
     if verdict and (counted := verdict.pass_k) and counted.k > 1:
         said.append(
@@ -357,7 +366,7 @@ def _result_review(
         )
     if verdict and verdict.simulated:
         said.append(text("interrupt.simulated", actions="; ".join(verdict.simulated)))
-    found = regressions(baseline, results)
+    found = regressions(baseline, judged)
     worse = len({item.question for item in found if item.worse})
     if worse:
         said.append(text("interrupt.went_better", number=worse))
@@ -379,7 +388,7 @@ def _result_review(
     return ResultReviewInterrupt(
         reason=reason,
         message=sentences(*said),
-        options=_options(state),
+        options=_options(state, judged),
         data=ResultReviewData(
             chatflow=FlowLink(
                 id=chatflow_id,
@@ -439,12 +448,14 @@ def _outcome(
     return "tests_failed", [*said, verdict.worded("reason"), verdict.worded("fix")]
 
 
-def _options(state: AgentState) -> list[Option]:
+def _options(state: AgentState, judged: Sequence[Trial]) -> list[Option]:
     iterate = option("iterate")
     if _is_unwritten(state):
         return [option("accept", "accept_unchanged"), iterate]
     what = "new" if state.intent.operation != "update" else "draft" if state.is_staged else "change"
-    return [option("accept", f"accept_{what}"), iterate, option("rollback", f"rollback_{what}")]
+    untested = what == "draft" and not any(trial.passed for trial in judged)
+    accept = option("accept", "accept_draft_untested" if untested else f"accept_{what}")
+    return [accept, iterate, option("rollback", f"rollback_{what}")]
 
 
 # --- before and after a change ----------------------------------------------------------------------------------------
@@ -467,17 +478,26 @@ def failed_alike(before: Sequence[Trial], after: Sequence[Trial]) -> bool:
 
     False when nothing fails, or when there is nothing to compare with.
     """
-    causes = {(trial.question, _status(trial)) for trial in before if trial.category}
-    failed = [(trial.question, _status(trial)) for trial in after if trial.category]
-    return bool(failed) and causes.issuperset(failed)
+    failed = [trial for trial in after if trial.category]
+    return bool(failed) and all(any(_is_alike(was, now) for was in before) for now in failed)
+
+
+def _is_alike(was: Trial, now: Trial) -> bool:
+    """True for two failures of one cause; only a judge sees that of an answer, which is the same on both sides."""
+    if was.question != now.question:
+        return False
+    same_answer = now.category in NOT_THE_FLOW and bool(now.answer) and was.answer == now.answer
+    return same_answer or (was.category is not None and _status(was) == _status(now))
 
 
 def _differences(was: Trial, now: Trial) -> list[Regression]:
     def found(kind: Literal["status", "error", "shape", "tools"], before: str, after: str) -> list[Regression]:
-        worse = was.passed and not now.passed
+        worse = was.passed and not now.passed and now.category not in NOT_THE_FLOW
         made = Regression(question=was.question, kind=kind, worse=worse, before=before, after=after)
         return [made] if before != after else []
 
+    if _is_alike(was, now):
+        return []
     if was.passed != now.passed:
         return found("status", _status(was), _status(now))
     if not now.passed:

@@ -106,7 +106,7 @@ def _not_held(plan: Plan, base: GraphIR) -> dict[str, list[str]]:
     for index, (part, facts) in enumerate(named):
         later = {fact.kind for other, more in named[index + 1 :] if other.source != part.source for fact in more}
         there = {fact.kind for fact in facts if _is_held(fact, f"{held} {_folded(part.reason)}")}
-        for fact in facts if part.state == "covered" else ():
+        for fact in facts if part.state in ("covered", "background") else ():
             if fact.kind not in there | later:
                 missing.setdefault(part.id, []).append(shortened(fact.text, _SHOWN))
     return missing

@@ -8,8 +8,8 @@ import pytest
 
 from flowise_dev_agent.patch import AddNode, BindCredential, Connect, GraphIR
 from flowise_dev_agent.patch.model.attached_files import file_value, mark
+from flowise_dev_agent.patch.model.equal_values import same_value
 from flowise_dev_agent.patch.model.placeholders import MARK, placeholder_file
-from flowise_dev_agent.planning.equal_values import same_value
 from flowise_dev_agent.planning.passes.attached import ATTACHMENT_UNUSED, passages_of, with_attached
 from flowise_dev_agent.planning.prompts import plan_prompt
 from flowise_dev_agent.planning.requests import PlanRequest

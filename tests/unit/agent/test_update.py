@@ -287,6 +287,20 @@ def test_a_failure_is_alike_only_with_the_same_cause() -> None:
     assert not failed_alike([trial()], [failed])
     assert not failed_alike([], [failed])
     assert not failed_alike([failed], [trial()])
+    # Only a judge sees that an answer is an error of something outside.
+    same, outside = (
+        trial(answer="404"),
+        trial(answer="404", passed=False, category="EXTERNAL", error="Moderation is off."),
+    )
+    assert failed_alike([same], [outside])
+    assert regressions([same], [outside]) == []
+    assert not failed_alike([trial(answer="Good day.")], [outside])
+    assert not failed_alike([same], [outside.model_copy(update={"category": "LOGIC"})])
+
+
+def test_what_something_outside_ends_is_no_answer_that_went_better_before() -> None:
+    outside = trial(answer="", passed=False, category="EXTERNAL", error="fetch failed")
+    assert [one.worse for one in regressions([trial()], [outside])] == [False]
 
 
 def test_a_failure_for_want_of_an_added_step_is_not_one_of_the_flow_before() -> None:
@@ -294,12 +308,12 @@ def test_a_failure_for_want_of_an_added_step_is_not_one_of_the_flow_before() -> 
     before, after = (json.dumps({"nodes": nodes, "edges": []}) for nodes in ([], [node]))
     failed = trial(**FAILED)
     for expect in (Expectation(branch=["llm_0"]), Expectation(tools=["llm_0"])):
-        was = comparable(failed, expect, before)
+        was = comparable(failed, expect, before, {})
         assert not failed_alike([was], [failed])
         assert regressions([was], [trial()]) == regressions([was], [failed]) == []
-    assert comparable(failed, Expectation(branch=["llm_0"]), after) == failed
+    assert comparable(failed, Expectation(branch=["llm_0"]), after, {}) == failed
     late = trial(**FAILED | {"category": "TIMEOUT"})
-    assert comparable(late, Expectation(branch=["llm_0"]), before) == late
+    assert comparable(late, Expectation(branch=["llm_0"]), before, {"llm_0": "Write"}) == late
 
 
 async def test_iterations_work_on_the_draft_and_leave_the_flow_alone() -> None:

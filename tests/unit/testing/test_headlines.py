@@ -107,6 +107,69 @@ def test_a_setting_that_the_flow_holds_shows_a_criterion_about_it(
     assert (made.headline, made.criteria[1].state) == ("works" if state == "shown" else "runs", state)
 
 
+EDITED = flow(chain_0={"category": "Chains", "systemMessage": "Be kind. Never mention prices."})
+LOOP = PlannedValue(node_id="loopAgentflow_0", param="loopBackToNode", value="llmAgentflow_0")
+
+
+@pytest.mark.parametrize(
+    ("value", "before", "after", "state", "code"),
+    [
+        # A text of the flow that was edited as planned, one that was not, and one that is new.
+        ("Be kind. Never mention prices.", FLOW, EDITED, "shown", "verdict.text_held"),
+        ("Be kind.", EDITED, EDITED, "not_shown", "verdict.setting_not_held"),
+        ("Be kind. Never mention prices.", None, EDITED, "not_shown", "verdict.in_prompt"),
+    ],
+)
+def test_a_criterion_about_an_edited_text_is_shown_by_the_text(
+    value: str, before: str | None, after: str, state: str, code: str
+) -> None:
+    about = Criterion(id="c1", text="The prompt has the sentence.", settings=["chain_0.systemMessage"])
+    wish = Part(id="p1", quote="add it", state="covered", values=["chain_0.systemMessage"])
+    values = [PROMPT.model_copy(update={"value": value})]
+    contract = agreed(wish, criteria=[about], values=values)
+    made = judged(Verdict(done=True), contract, [trial()], [Trace()], after, by_model=False, original=before)
+    assert (made.criteria[0].state, made.criteria[0].texts["reason"].code) == (state, code)
+    assert made.parts[0].state == ("done" if state == "shown" else "not_shown")
+
+
+def test_a_loop_holds_its_target_with_the_title_that_the_editor_adds() -> None:
+    data = flow(loopAgentflow_0={"loopBackToNode": "llmAgentflow_0-Writer"}, llmAgentflow_0={})
+    about = Criterion(id="c1", text="It goes back.", settings=["loopAgentflow_0.loopBackToNode"])
+    made = outcome(agreed(criteria=[about], values=[LOOP]), data=data)
+    assert made.criteria[0].state == "shown"
+
+
+def test_evidence_of_a_setting_says_fields_and_values_in_words_and_the_language() -> None:
+    node: dict[str, Any] = {
+        "id": "llmAgentflow_0",
+        "name": "llmAgentflow",
+        "label": "Writer",
+        "inputs": {"llmModel": "chatAnthropic", "llmEnableMemory": False, "llmNext": "llmAgentflow_0"},
+        "inputParams": [{"name": "llmEnableMemory", "label": "Enable Memory", "type": "boolean"}],
+    }
+    data = json.dumps({"nodes": [{"id": "llmAgentflow_0", "data": node}], "edges": []})
+    values = [PlannedValue(node_id="llmAgentflow_0", param=name, value=it) for name, it in node["inputs"].items()]
+    about = Criterion(id="c1", text="It is set.", settings=[f"llmAgentflow_0.{name}" for name in node["inputs"]])
+    said = translated(outcome(agreed(criteria=[about], values=values), data=data).criteria[0].worded("reason"), "de")
+    for words in ("Chat anthropic", "Enable Memory: nein", "Writer"):
+        assert words in said
+    for words in ("llmModel", "llmAgentflow", "false"):
+        assert words not in said
+
+
+def test_a_part_that_asks_for_nothing_keeps_no_flow_from_working() -> None:
+    greeting = Part(id="p1", quote="hello, we are dentists", state="background", reason="It says who you are.")
+    made = outcome(agreed(greeting, criteria=[Criterion(id="c1", text="It remembers.", tests=["t1"])]))
+    assert (made.headline, made.parts[0].state) == ("works", "done")
+
+
+def test_what_a_conversation_showed_before_an_outside_cause_ended_it_stays_shown() -> None:
+    blocked = trial("You said Eva.", passed=False, category="EXTERNAL", error="getaddrinfo ENOTFOUND api.example")
+    given = vote().model_copy(update={"done": False, "category": "EXTERNAL", "failed_trials": [1]})
+    assert outcome(agreed(), blocked, given=given).criteria[0].state == "shown"
+    assert outcome(agreed(), blocked, given=vote("You said Ada")).criteria[0].state == "not_tested"
+
+
 def test_a_setting_that_the_plan_keeps_shows_that_it_stays() -> None:
     contract = agreed(criteria=[Criterion(id="c1", text="It stays cold.", settings=["chatOpenAI_0.temperature"])])
     other = flow(chatOpenAI_0={**MODEL, "temperature": "0.9"})

@@ -23,6 +23,7 @@ const STATES: Record<Part["state"], [sign: string, word: string]> = {
   covered: ["✓", "Will be done"],
   assumed: ["≈", "Assumed"],
   asked: ["?", "Asked"],
+  background: ["·", "Nothing to do"],
   not_possible: ["✗", "Not possible"],
   not_understood: ["✗", "Not understood"],
 };

@@ -3,10 +3,14 @@
 import json
 import re
 from contextlib import suppress
-from typing import Any
+from typing import Any, Final
 
+from flowise_dev_agent.patch.model.agentflow import loop_target_id
 from flowise_dev_agent.patch.model.attached_files import file_names
 from flowise_dev_agent.patch.model.placeholders import MARK, stands_in
+
+#: Step that a loop goes back to, as the editor stores it: its id, a dash and its title.
+_LOOP_TARGET: Final = re.compile(r"[A-Za-z]\w*Agentflow_\d+-.+")
 
 
 def held(stored: Any, wanted: Any) -> bool:
@@ -41,6 +45,8 @@ def _comparable(value: Any) -> Any:
     if isinstance(value, int | float):
         return f"{float(value):g}"
     text = "" if value is None else str(value).strip()
+    if _LOOP_TARGET.fullmatch(text):
+        return loop_target_id(text)
     if stands_in(text):
         # A marked text becomes a file where a field takes files.
         return MARK
