@@ -1,4 +1,5 @@
 """Access to Flowise servers: a typed client, and the instances of the settings."""
+# pyright: reportUnusedImport=false
 
 from flowise_dev_agent.flowise.client import FlowiseClient
 from flowise_dev_agent.flowise.instances import Instances
@@ -11,15 +12,3 @@ from flowise_dev_agent.flowise.models import (
     NodeList,
     Prediction,
 )
-
-__all__ = [
-    "Chatflow",
-    "ChatflowCreate",
-    "ChatflowPage",
-    "ChatflowUpdate",
-    "Credential",
-    "FlowiseClient",
-    "Instances",
-    "NodeList",
-    "Prediction",
-]

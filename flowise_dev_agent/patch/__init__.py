@@ -3,6 +3,7 @@
 Everything works on a `GraphIR` and on the `NodeSchema`s of a server. Other packages import the names below from here,
 and everything else from the modules of this package.
 """
+# pyright: reportUnusedImport=false
 
 from flowise_dev_agent.patch.compile.compiler import CompileResult, compile_ops
 from flowise_dev_agent.patch.compile.decompiler import decompile
@@ -53,65 +54,3 @@ from flowise_dev_agent.patch.views.canvas_view import CanvasView, canvas_view, p
 from flowise_dev_agent.patch.views.edit_view import EditView, edit_views
 from flowise_dev_agent.patch.views.flow_diff import AddedNode, Connected, FlowDiff, NodeChange, diff, is_same_node
 from flowise_dev_agent.patch.views.summary import outline, summarize
-
-__all__ = [
-    "CHOSEN_BY_ID",
-    "CUSTOM_TOOL",
-    "KIND_OF_CATEGORY",
-    "OP_TYPES",
-    "TOOL",
-    "VARIABLE",
-    "AddNode",
-    "AddedNode",
-    "BindCredential",
-    "CanvasView",
-    "CompileResult",
-    "Connect",
-    "Connected",
-    "Disconnect",
-    "EditView",
-    "Finding",
-    "FlowDiff",
-    "FlowEdge",
-    "FlowNode",
-    "GraphIR",
-    "InputAnchor",
-    "InputEntry",
-    "InputParam",
-    "Inputs",
-    "NodeChange",
-    "NodeData",
-    "NodeSchema",
-    "NodeType",
-    "OptionEntry",
-    "OutputEntry",
-    "OutputOption",
-    "PatchOp",
-    "RemoveNode",
-    "ReplaceNode",
-    "Schemas",
-    "SetLabel",
-    "SetOutput",
-    "SetParam",
-    "SetParent",
-    "SetPosition",
-    "UnsetParam",
-    "UpgradeNode",
-    "Values",
-    "canvas_view",
-    "compile_ops",
-    "decompile",
-    "diff",
-    "edit_views",
-    "errors",
-    "example_op",
-    "is_same_node",
-    "ops_from_json",
-    "ops_from_list",
-    "ops_json_schema",
-    "outline",
-    "payload_sha256",
-    "public_op",
-    "summarize",
-    "validate_flow",
-]

@@ -2,6 +2,7 @@
 
 To this package interrupts, answers and payloads are opaque JSON.
 """
+# pyright: reportUnusedImport=false
 
 from flowise_dev_agent.persistence.api_keys import ApiKeys, KeyRow, SignIns
 from flowise_dev_agent.persistence.attachments import AttachmentRow, Attachments
@@ -30,60 +31,3 @@ from flowise_dev_agent.persistence.saver import FencedSaver
 from flowise_dev_agent.persistence.schema import migrate
 from flowise_dev_agent.persistence.sessions import Sessions
 from flowise_dev_agent.persistence.shares import ShareRow, Shares
-
-__all__ = [
-    "ApiKeys",
-    "ArtifactFilter",
-    "ArtifactRow",
-    "AttachmentRow",
-    "Attachments",
-    "AuditFilter",
-    "AuditLog",
-    "Blobs",
-    "CatalogueHead",
-    "Claim",
-    "ConnectionRow",
-    "Database",
-    "Deliveries",
-    "DoneRequest",
-    "DoneRequests",
-    "Events",
-    "Fact",
-    "FencedSaver",
-    "FlowTestRow",
-    "FlowTests",
-    "FlowVersion",
-    "InstanceNodes",
-    "InstanceTemplates",
-    "KeyRow",
-    "Lease",
-    "Leftover",
-    "Leftovers",
-    "ModelCapabilityRows",
-    "NewEvent",
-    "NewPattern",
-    "NodeArtifacts",
-    "NoteRow",
-    "Notes",
-    "Outbox",
-    "Patterns",
-    "Queue",
-    "RefreshRow",
-    "Refreshes",
-    "Retention",
-    "Runs",
-    "SessionFilter",
-    "SessionRow",
-    "Sessions",
-    "ShareRow",
-    "Shares",
-    "SignIns",
-    "StoredConnections",
-    "StoredEvent",
-    "StoredPattern",
-    "Turns",
-    "Versions",
-    "WriteIntent",
-    "WriteIntents",
-    "migrate",
-]

@@ -1,4 +1,5 @@
 """The write path to Flowise: guard, intent rows, adoption, read-back, acceptance, rollback."""
+# pyright: reportUnusedImport=false
 
 from flowise_dev_agent.flowise.flow_tags import draft_tag, flow_tag, is_draft, without_tag
 from flowise_dev_agent.publish.drafts import (
@@ -13,26 +14,3 @@ from flowise_dev_agent.publish.outcomes import Base, Stale, Written, authorize, 
 from flowise_dev_agent.publish.publisher import Publisher
 from flowise_dev_agent.publish.store_files import StoreSpec
 from flowise_dev_agent.publish.stores import MadeStore, remove_unclaimed_stores
-
-__all__ = [
-    "Base",
-    "MadeStore",
-    "Publisher",
-    "Stale",
-    "StoreSpec",
-    "Written",
-    "authorize",
-    "changes",
-    "create_draft",
-    "draft_columns",
-    "draft_tag",
-    "find_tagged",
-    "flow_tag",
-    "is_draft",
-    "remove_unclaimed",
-    "remove_unclaimed_stores",
-    "stale_base",
-    "uploaded_file",
-    "why_not_staged",
-    "without_tag",
-]

@@ -2,6 +2,7 @@
 
 It is not a model. It answers by simple rules or by the scripts of a test, and identifies itself as a stand-in.
 """
+# pyright: reportUnusedImport=false
 
 from flowise_dev_agent.devkit.standin.protocol import (
     RecordedRequest,
@@ -12,13 +13,3 @@ from flowise_dev_agent.devkit.standin.protocol import (
     ToolSpec,
 )
 from flowise_dev_agent.devkit.standin.server import ModelStandIn
-
-__all__ = [
-    "ModelStandIn",
-    "RecordedRequest",
-    "Reply",
-    "StandInFailure",
-    "StandInMessage",
-    "StandInToolCall",
-    "ToolSpec",
-]
