@@ -20,20 +20,14 @@ from flowise_dev_agent.api.origin import OriginMiddleware
 from flowise_dev_agent.api.routes import (
     attachments,
     audit,
-    connections,
-    credentials,
     deliveries,
     designs,
-    document_stores,
     flows,
     health,
-    instances,
     keys,
     knowledge,
     mcp,
-    memories,
     node_artifacts,
-    nodes,
     page,
     patterns,
     process_conversation,
@@ -105,15 +99,10 @@ def create_app(settings: Settings, engine: Runtime | None = None) -> FastAPI:
     shares.shared_router.add_to(app)
     sign_in.router.add_to(app)
     audit.router.add_to(app)
-    instances.router.add_to(app)
-    document_stores.router.add_to(app)
-    connections.router.add_to(app)
-    credentials.router.add_to(app)
     knowledge.router.add_to(app)
-    nodes.router.add_to(app)
     deliveries.router.add_to(app)
     designs.router.add_to(app)
-    memories.router.add_to(app)
+    patterns.memories_router.add_to(app)
     patterns.router.add_to(app)
     health.worker_router.add_to(app)
     health.router.add_to(app)

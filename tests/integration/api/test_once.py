@@ -10,7 +10,7 @@ import pytest
 
 from flowise_dev_agent.api import once
 from flowise_dev_agent.api.app import create_app
-from flowise_dev_agent.api.routes import credentials
+from flowise_dev_agent.api.routes import knowledge
 from flowise_dev_agent.caller import serving
 from flowise_dev_agent.errors import DatabaseUnavailableError
 from flowise_dev_agent.persistence import Database, DoneRequest, DoneRequests, Queue, Retention, Sessions
@@ -143,7 +143,7 @@ async def test_what_is_kept_of_a_secret_in_a_request_is_salted(
     async def created(*_: Any) -> CreatedCredential:
         return CreatedCredential(id="c1", name="n", type="openAIApi", instance="default")
 
-    monkeypatch.setattr(credentials, "create_credential", created)
+    monkeypatch.setattr(knowledge, "create_credential", created)
     body = {"name": "n", "type": "openAIApi", "fields": {"openAIApiKey": "hunter2"}}
     replayed: list[str | None] = []
     for key in ("a", "b", "a"):
