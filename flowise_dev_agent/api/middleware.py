@@ -133,7 +133,7 @@ class RequestIdMiddleware:
                     _answered(current, scope, message["status"])
                 await send(message)
 
-            with answering(ids), log_context(request=ids.id):
+            with answering(ids), log_context(request=ids.id, trace=ids.trace_id):
                 await self.app(scope, receive, send_with_ids)
 
 

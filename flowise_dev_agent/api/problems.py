@@ -129,6 +129,7 @@ def problem_response(
         errors=list(field_errors) if field_errors is not None else None,
         details=dict(details) if details else None,
         request_id=current_request().id,
+        trace_id=current_request().trace_id,
     )
     return JSONResponse(
         problem.model_dump(exclude_none=True), status_code=status, headers=dict(headers or {}), media_type=MEDIA_TYPE

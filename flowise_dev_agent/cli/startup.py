@@ -84,7 +84,7 @@ def command_settings(default_level: str = "INFO") -> "Settings":
 
     settings = load_settings()
     chosen = "log_level" in settings.server.model_fields_set
-    configure_logging(settings.server.log_level if chosen else default_level)
+    configure_logging(settings.server.log_level if chosen else default_level, settings.server.log_format)
     return settings
 
 

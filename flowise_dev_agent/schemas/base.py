@@ -195,6 +195,7 @@ class Problem(Worded):
     errors: list[FieldError] | None = Field(default=None, description="for a 422: the errors by field")
     details: JsonObject | None = Field(default=None, description="facts for machines, by code")
     request_id: str | None = Field(default=None, description="the response's `X-Request-Id`; the log has it, too")
+    trace_id: str | None = Field(default=None, description="of W3C Trace Context; the log and traces have it, too")
 
 
 class Failure(Worded):

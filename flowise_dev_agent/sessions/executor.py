@@ -11,7 +11,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final, NamedTuple, Protocol, TypeVar
 from uuid import UUID
 
 import psycopg
@@ -19,7 +19,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.errors import GraphDrained
 from langgraph.runtime import RunControl
 from langgraph.types import Command
-from opentelemetry.trace import SpanKind, get_current_span
+from opentelemetry.trace import Span, SpanKind, get_current_span
 
 from flowise_dev_agent.caller import acting_for, answering
 from flowise_dev_agent.errors import AgentError, DatabaseUnavailableError, LeaseLostError
@@ -136,25 +136,33 @@ class RunExecutor:
                 "fda.run.kind": claim.kind,
                 "fda.run.attempt": claim.attempt,
             }
-            with (
-                span(f"run {claim.kind}", about, kind=SpanKind.CONSUMER, parent=claim.request.traceparent) as current,
-                log_context(session=claim.session.id, request=claim.request.id or "none"),
-                calls_of(str(claim.session.id)),
-                acting_for(claim.caller),
-                answering(replace(claim.request, traceparent=traceparent(current) or claim.request.traceparent)),
-            ):
-                control, began, end = RunControl(), time.monotonic(), "cut_off"
-                self._controls.add(control)
-                try:
-                    with RUNS_ACTIVE.track_inprogress(), patient(_PATIENCE_SECS):
-                        end = await self._attempt(claim, control)
-                finally:
-                    self._controls.discard(control)
-                    current.set_attribute("fda.run.end", end)
-                    RUN_SECONDS.labels(claim.kind, end).observe(time.monotonic() - began)
+            with span(f"run {claim.kind}", about, kind=SpanKind.CONSUMER, parent=claim.request.traceparent) as current:
+                request = replace(claim.request, traceparent=traceparent(current) or claim.request.traceparent)
+                with (
+                    log_context(session=claim.session.id, request=request.id or "none", trace=request.trace_id),
+                    calls_of(str(claim.session.id)),
+                    acting_for(claim.caller),
+                    answering(request),
+                ):
+                    await self._timed(claim, current)
 
-    async def _attempt(self, claim: Claim, control: RunControl) -> str:
-        """Make one attempt. Returns the session's status, or the fate of the run, for the log and metrics."""
+    async def _timed(self, claim: Claim, current: Span) -> None:
+        """Make one attempt, and tell the log, the metrics and the span how it ended."""
+        control, began, ending = RunControl(), time.monotonic(), _Ending("cut_off")
+        self._controls.add(control)
+        try:
+            with RUNS_ACTIVE.track_inprogress(), patient(_PATIENCE_SECS):
+                ending = await self._attempt(claim, control)
+        finally:
+            self._controls.discard(control)
+            seconds = time.monotonic() - began
+            RUN_SECONDS.labels(claim.kind, ending.end).observe(seconds)
+            current.set_attribute("fda.run.end", ending.end)
+            with log_context(step=ending.step, code=ending.code, ms=round(seconds * 1000)):
+                logger.info("The run (%s) ended: %s.", claim.kind, ending.end)
+
+    async def _attempt(self, claim: Claim, control: RunControl) -> "_Ending":
+        """Make one attempt."""
         calls = CallCount()
         writer = EventWriter(self._events, claim.lease, claim.session.id, calls)
         run: Execution | None = None
@@ -169,15 +177,14 @@ class RunExecutor:
             except GraphDrained:
                 await writer.flush()
                 await self._hand_back(claim)
-                return "handed_back"
+                return _Ending("handed_back")
             except Exception as error:  # noqa: BLE001 - whatever a node raises ends here, as a retry or a failed session
                 return await self._end_badly(claim, run, writer, error)
             else:
                 await self._finalize(claim, end, rest, made)
-                return end.status
+                return _Ending(end.status, run.last_node, _code_of(end))
         except LeaseLostError:
-            logger.info("Another worker owns this run now; this run ends without a trace.")
-            return "lost"
+            return _Ending("lost")
         except asyncio.CancelledError:
             # Cancelled by a client (the lease is gone, so this does nothing) or by a shutdown after its time limit.
             await asyncio.shield(self._hand_back_quickly(claim))
@@ -190,7 +197,7 @@ class RunExecutor:
             return self._flow_writer.execution(claim, writer.emit)
         return _GraphExecution(self._database, self._agent, claim, writer)
 
-    async def _end_badly(self, claim: Claim, run: Execution | None, writer: EventWriter, error: Exception) -> str:
+    async def _end_badly(self, claim: Claim, run: Execution | None, writer: EventWriter, error: Exception) -> "_Ending":
         if isinstance(error, LeaseLostError):
             raise error
         node = run.last_node if run else None
@@ -228,17 +235,16 @@ class RunExecutor:
             await _until_database_is_back(
                 lambda: self._runs.requeue(claim.lease, claim.session.id, attempt=attempt, delay=pause, event=event)
             )
-            return "retried"
+            return _Ending("retried", node, problem.code)
         columns = await run.columns() if run else {}
         end = failure(problem, node=node, phase=self._agent.node_phases.get(node or ""), columns=columns)
         await self._finalize(claim, end, *await writer.finish())
-        return "failed"
+        return _Ending("failed", node, problem.code)
 
     async def _finalize(self, claim: Claim, end: RunResult, rest: Sequence[NewEvent], flowise_calls: int) -> None:
         await _until_database_is_back(lambda: self._runs.finalize(claim, end, rest, flowise_calls=flowise_calls))
 
     async def _hand_back(self, claim: Claim) -> None:
-        logger.info("Handing the run back from its last checkpoint.")
         await self._runs.requeue(claim.lease, claim.session.id, attempt=claim.attempt)
 
     async def _hand_back_quickly(self, claim: Claim) -> None:
@@ -246,6 +252,19 @@ class RunExecutor:
         with suppress(LeaseLostError, DatabaseUnavailableError, TimeoutError):
             async with asyncio.timeout(_HAND_BACK_SECS):
                 await self._hand_back(claim)
+
+
+class _Ending(NamedTuple):
+    """End of an attempt: the session's status or the fate of the run, the last step, and the type of a question, the
+    outcome or the code of the error."""
+
+    end: str
+    step: str | None = None
+    code: str | None = None
+
+
+def _code_of(end: RunResult) -> str | None:
+    return end.interrupt["type"] if end.interrupt else end.columns.get("outcome")
 
 
 class _GraphExecution:

@@ -256,6 +256,7 @@ class ServerSettings(BaseSettings):
     separate_approval: bool = Field(default=False, alias="SEPARATE_APPROVAL")
     two_approvals: str = Field(default="", alias="TWO_APPROVALS")
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field(default="INFO", alias="LOG_LEVEL")
+    log_format: Literal["text", "json"] = Field(default="text", alias="LOG_FORMAT")
 
     @field_validator("webhook_secret")
     @classmethod

@@ -9,7 +9,7 @@ import pytest
 
 from flowise_dev_agent.api import create_app
 from flowise_dev_agent.client.asgi import StreamingASGITransport
-from flowise_dev_agent.observability.logs import _ContextFilter
+from flowise_dev_agent.observability.logs import ContextFilter
 from flowise_dev_agent.persistence import Database
 from flowise_dev_agent.settings import ServerSettings, load_settings
 from flowise_dev_agent.webhooks.service import WebhookConfig
@@ -42,7 +42,7 @@ async def http(database_dsn: str) -> AsyncIterator[httpx2.AsyncClient]:
 async def test_the_id_of_each_request_goes_with_what_follows_from_it(
     http: httpx2.AsyncClient, database: Database, caplog: pytest.LogCaptureFixture
 ) -> None:
-    caplog.handler.addFilter(_ContextFilter())
+    caplog.handler.addFilter(ContextFilter())
     first = {"X-Request-Id": "first", "traceparent": f"00-{TRACE}-00f067aa0ba902b7-01"}
     view = (await http.post("/sessions", json={"requirement": "ask:q fail", **HOOK}, headers=first)).json()
     path = f"/sessions/{view['thread_id']}"

@@ -1,6 +1,7 @@
 """Spans of a session: a trace from each request to Flowise and the models, with nobody's words in it."""
 
 import json
+import logging
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -16,6 +17,7 @@ from starlette.responses import Response
 from flowise_dev_agent.api import create_app
 from flowise_dev_agent.client.asgi import StreamingASGITransport
 from flowise_dev_agent.observability import sending_spans
+from flowise_dev_agent.observability.logs import ContextFilter
 from flowise_dev_agent.settings import ServerSettings, TracingSettings, load_settings
 from tests.chaos.fake_flowise import FakeFlowise
 from tests.doors.model import Script
@@ -175,3 +177,25 @@ async def test_what_fails_is_told_by_the_code_of_its_error(database_dsn: str, fl
     assert [failed[name] for name in names] == ["model_auth"] * 3
     assert failed["GET /chatflows/:id"] == "flowise_not_found"
     assert [span.name for span in spans if CANARY in told(span)] == []
+
+
+async def test_the_log_tells_the_story_of_a_session_in_few_lines(
+    database_dsn: str, flowise: WatchedFlowise, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.handler.addFilter(ContextFilter())
+    async with sessions(database_dsn, flowise, "openai") as (http, _):
+        with caplog.at_level(logging.INFO):
+            view = await accepted(http)
+    lines: list[dict[str, Any]] = [
+        record.fields  # type: ignore[attr-defined]
+        for record in caplog.records
+        if record.name.startswith("flowise_dev_agent")
+    ]
+    assert len(lines) <= 8
+    assert [(line["step"], line["code"]) for line in lines if "ms" in line] == [
+        ("hitl_plan_v2", "plan_approval"),
+        ("hitl_review_v2", "result_review"),
+        ("apply_patch", "accepted"),
+    ]
+    assert {(str(line["session"]), line["trace"]) for line in lines} == {(view["thread_id"], TRACE)}
+    assert CANARY not in caplog.text

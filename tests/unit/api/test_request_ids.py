@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from flowise_dev_agent.observability.logs import _ContextFilter
+from flowise_dev_agent.observability.logs import ContextFilter
 from tests.unit.api.conftest import MakeApp, client_of
 
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
@@ -50,8 +50,17 @@ async def test_a_trace_that_does_not_fit_is_replaced(make_app: MakeApp, given: s
 
 
 async def test_the_log_names_the_request(make_app: MakeApp, caplog: pytest.LogCaptureFixture) -> None:
-    caplog.handler.addFilter(_ContextFilter())
+    caplog.handler.addFilter(ContextFilter())
     async with client_of(make_app(api_key="s3cret"), headers={"X-Request-Id": "find-me"}) as http:
         assert (await http.get("/sessions", headers={"Authorization": "Bearer guess"})).status_code == 401
     record = next(record for record in caplog.records if "wrong key" in record.getMessage())
     assert " request=find-me" in record.context  # type: ignore[attr-defined]
+
+
+async def test_a_problem_and_the_log_name_the_trace(make_app: MakeApp, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.handler.addFilter(ContextFilter())
+    async with client_of(make_app(api_key="s3cret"), headers={"traceparent": TRACEPARENT}) as http:
+        refused = await http.get("/sessions", headers={"Authorization": "Bearer guess"})
+    assert refused.json()["trace_id"] == TRACE
+    record = next(record for record in caplog.records if "wrong key" in record.getMessage())
+    assert f" trace={TRACE}" in record.context  # type: ignore[attr-defined]
