@@ -2,12 +2,22 @@
 
 import json
 import math
+import re
 from collections.abc import Mapping
 from typing import Any, Final
 
 import orjson
 
 _REPLACEMENT: Final = "\ufffd"
+#: Control characters besides tab and line feed, separators of lines, and marks of direction: they change how the text
+#: around them reads.
+_UNSEEN: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
+#: What Markdown could read as more than text: inside a line, and at its beginning.
+_MARKUP: Final = re.compile(
+    r"[`*~]|\\(?=[!-/:-@\[-`{-~]|$)|(?<![^\W_])_|_(?![^\W_])|<(?=[A-Za-z/!?])|&(?=#|[A-Za-z]{1,31};)|\](?=[(\[:])|!?\[(?=\^)"
+)
+_BLOCK: Final = re.compile(r"[#>=|\[]|[-+](?![\w.])")
+_NUMBERED: Final = re.compile(r"([0-9]{1,9})[.)](?:\s|$)")
 #: Their text is ours to choose.
 _FOREIGN: Final = orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_DATACLASS
 
@@ -76,6 +86,20 @@ def _clean_copy(value: Any) -> Any:
             return [_clean_copy(item) for item in value]
         case _:
             return clean_text(str(value))
+
+
+def visible(text: str) -> str:
+    """`text` without what changes how the text around it reads: control characters and marks of direction."""
+    return _UNSEEN.sub("", text.replace("\r\n", "\n"))
+
+
+def in_markdown(text: str) -> str:
+    """`text` in one line of which nothing is read as Markdown or HTML."""
+    line = _MARKUP.sub(lambda found: f"\\{found[0]}", " ".join(visible(text).split()))
+    number = _NUMBERED.match(line)
+    if number:
+        return f"{number[1]}\\{line[number.end(1) :]}"
+    return f"\\{line}" if _BLOCK.match(line) else line
 
 
 def shortened(text: str, limit: int) -> str:

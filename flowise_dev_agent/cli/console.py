@@ -11,6 +11,7 @@ from pydantic import BaseModel, ValidationError
 from rich.console import Console
 
 from flowise_dev_agent.errors import AgentError, NeedsPersonError
+from flowise_dev_agent.sanitize import visible
 
 _ROUTE: Final = re.compile(r"`?((?:GET|POST|PUT|PATCH|DELETE) /[\w/{}-]*)`?")
 #: What routes that the service speaks of are at the terminal; the others are on the page.
@@ -43,19 +44,19 @@ err = Console(stderr=True, highlight=False, soft_wrap=True)
 
 def say(text: str, style: str | None = None) -> None:
     """A line on stdout; `text` is never read as markup."""
-    out.print(text, style=style, markup=False)
+    out.print(visible(text), style=style, markup=False)
 
 
 def warn(text: str) -> None:
     """A warning on stderr."""
-    err.print(text, style="yellow", markup=False)
+    err.print(visible(text), style="yellow", markup=False)
 
 
 def fail(text: str, hint: str | None = None) -> None:
     """An error on stderr, with what to do about it."""
-    err.print(f"Error: {in_terminal_words(text)}", style="bold red", markup=False)
+    err.print(f"Error: {visible(in_terminal_words(text))}", style="bold red", markup=False)
     if hint:
-        err.print(f"  {in_terminal_words(hint)}", markup=False)
+        err.print(f"  {visible(in_terminal_words(hint))}", markup=False)
 
 
 def fail_with(error: AgentError) -> None:

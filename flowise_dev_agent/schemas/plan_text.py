@@ -14,7 +14,7 @@ from flowise_dev_agent.patch.model.findings import sentence
 from flowise_dev_agent.patch.model.json_text import is_uuid
 from flowise_dev_agent.patch.model.placeholders import MARK, stands_in
 from flowise_dev_agent.redaction import redacted
-from flowise_dev_agent.sanitize import shortened
+from flowise_dev_agent.sanitize import in_markdown, shortened, visible
 from flowise_dev_agent.schemas.base import Contract, JsonValue
 from flowise_dev_agent.schemas.document_stores import PlannedStore
 from flowise_dev_agent.schemas.plan import NO_TEST, Capability, Criterion, LineChange, Part, Plan, TestCase
@@ -102,9 +102,10 @@ def plan_markdown(plan: Plan, details: ShownPlan | None = None, language: str = 
     said = partial(say_in, language)
     if plan.declined:
         title = said("plan.heading.question" if plan.asks else "plan.heading.declined")
-        return f"# {title}\n\n{translated(plan.worded('declined'), language)}\n"
+        words = translated(plan.worded("declined"), language).splitlines()
+        return f"# {title}\n\n" + "\n".join(map(in_markdown, words)) + "\n"
     if plan.answer is not None:
-        return f"{plan.answer}\n"
+        return f"{visible(plan.answer)}\n"
     given = details or ShownPlan(
         removed=[NamedNode(node_id=id_, node_name="", label="") for id_ in plan.removals],
         kept=[NamedNode(node_id=id_, node_name="", label="") for id_ in plan.kept],
@@ -113,11 +114,11 @@ def plan_markdown(plan: Plan, details: ShownPlan | None = None, language: str = 
     )
     words = _Words(plan, given, language)
     sections: list[tuple[str, Sequence[str]]] = [
-        ("plan.heading.to_do", given.to_do),
+        ("plan.heading.to_do", [in_markdown(one) for one in given.to_do]),
         ("plan.heading.not_done", [words.part(part) for part in plan.not_done]),
         (
             "plan.heading.findings",
-            [sentence(one.code, one.params, language) or one.message for one in plan.findings],
+            [in_markdown(sentence(one.code, one.params, language) or one.message) for one in plan.findings],
         ),
         ("plan.heading.assumed", [words.part(part) for part in plan.parts if part.state == "assumed"]),
         ("plan.heading.asked", words.covered()),
@@ -136,26 +137,29 @@ def plan_markdown(plan: Plan, details: ShownPlan | None = None, language: str = 
             ],
         ),
         ("plan.heading.kept", [f"**{words.node(node)}**" for node in given.kept]),
-        ("plan.heading.allows", given.allows),
-        ("plan.heading.steps", plan.steps),
-        ("plan.heading.approaches", [f"**{a.label}**: {a.description}" for a in plan.approaches]),
-        ("plan.heading.credentials", [credential_name(name) for name in plan.credential_requirements]),
+        ("plan.heading.allows", [in_markdown(one) for one in given.allows]),
+        ("plan.heading.steps", [in_markdown(one) for one in plan.steps]),
+        (
+            "plan.heading.approaches",
+            [f"**{in_markdown(one.label)}**: {in_markdown(one.description)}" for one in plan.approaches],
+        ),
+        ("plan.heading.credentials", [in_markdown(credential_name(name)) for name in plan.credential_requirements]),
         (
             "plan.heading.mappings",
             [
-                f"`{one.source}` → `{one.target}`" + (f" ({said('plan.personal')})" if one.personal else "")
+                f"{_code(one.source)} → {_code(one.target)}" + (f" ({said('plan.personal')})" if one.personal else "")
                 for one in plan.mappings
             ],
         ),
-        ("plan.heading.personal_data", [f"`{name}`" for name in plan.pii_fields]),
+        ("plan.heading.personal_data", [_code(name) for name in plan.pii_fields]),
         ("plan.heading.criteria", [words.criterion(one) for one in plan.criteria]),
         ("plan.heading.questions", [words.test(one) for one in plan.tests]),
     ]
-    lines = [f"# {plan.flow_name}", "", shortened(" ".join(plan.goal.split()), _GOAL)]
-    lines += ["", *(f"- {line}" for line in words.summary())]
+    lines = [f"# {in_markdown(plan.flow_name)}", "", in_markdown(shortened(" ".join(plan.goal.split()), _GOAL))]
+    lines += ["", *(f"- {in_markdown(line)}" for line in words.summary())]
     for title, items in sections:
         lines += ["", f"## {said(title)}", *(f"- {item}" for item in items)] if items else []
-    return words.titled("\n".join(lines)) + "\n"
+    return visible(words.titled("\n".join(lines))) + "\n"
 
 
 def without_section(markdown: str, heading: str) -> str:
@@ -260,7 +264,9 @@ class _Words:
         self._given = given
         self._language = language
         self._said = partial(say_in, language)
-        self._titles = {one.node_id: one.label or one.node_name for one in plan.nodes} | given.names
+        named = {one.node_id: one.label or one.node_name for one in plan.nodes} | given.names
+        self._names = {id_: visible(" ".join(name.split())) for id_, name in named.items()}
+        self._titles = {id_: in_markdown(name) for id_, name in named.items()}
 
     def titled(self, markdown: str) -> str:
         """The Markdown with titles in place of the ids of nodes; fenced texts stay exact."""
@@ -290,7 +296,9 @@ class _Words:
             "stays": plan.kept,
         }
         yield from (
-            said(f"plan.summary.{what}", nodes=self._listed(map(self.title, ids))) for what, ids in lists.items() if ids
+            said(f"plan.summary.{what}", nodes=self._listed(self._names.get(one, one) for one in ids))
+            for what, ids in lists.items()
+            if ids
         )
         if plan.operation == "update" and not plan.kept:
             yield said("plan.summary.rest_stays")
@@ -316,12 +324,12 @@ class _Words:
     # --- details ------------------------------------------------------------------------------------------------------
 
     def title(self, id_: str) -> str:
-        """Title of a node."""
-        return self._titles.get(id_, id_)
+        """Title of a node, in Markdown."""
+        return self._titles.get(id_) or in_markdown(id_)
 
     def node(self, node: NamedNode) -> str:
         """Title of a node of the flow as it is."""
-        return self._titles.get(node.node_id) or node.label or node.node_id
+        return self._titles.get(node.node_id) or in_markdown(node.label or node.node_id)
 
     def outline(self) -> list[str]:
         """Lines of the outline, indented by their depth."""
@@ -329,10 +337,13 @@ class _Words:
         for index, one in enumerate(self._given.outline):
             mark = f" ({self._said(f'plan.mark.{one.state}')})" if self._plan.operation == "update" else ""
             follower = self._given.outline[index + 1].title if index + 1 < len(self._given.outline) else ""
-            ways = [f"{way.name} → **{way.to}**" if way.name else f"→ **{way.to}**" for way in one.leads_to]
+            ways = [
+                f"{in_markdown(way.name)} → **{in_markdown(way.to)}**" if way.name else f"→ **{in_markdown(way.to)}**"
+                for way in one.leads_to
+            ]
             if [way.to for way in one.leads_to] == [follower] and not one.leads_to[0].name:
                 ways = []
-            lines.append(f"{'  ' * one.depth}**{one.title}**{mark}{self._about(one.purpose)}")
+            lines.append(f"{'  ' * one.depth}**{in_markdown(one.title)}**{mark}{self._about(one.purpose)}")
             lines += [f"{'  ' * (one.depth + 1)}{way}" for way in ways]
         if not lines:
             lines = [f"**{self.title(one.node_id)}**{self._about(one.purpose)}" for one in self._plan.nodes]
@@ -349,25 +360,27 @@ class _Words:
             fields: dict[str, list[str]] = {}
             for one in values:
                 if not PROSE.search(one.param):
-                    fields.setdefault(one.node, []).append(self._listed_field(one))
+                    fields.setdefault(in_markdown(one.node), []).append(self._listed_field(one))
             does = [f"**{node}**: {', '.join(dict.fromkeys(names))}" for node, names in fields.items()]
             # Skip nodes whose fields are listed already.
             own = {one.node_id for one in values}
             does += [self._does(id_) for id_ in part.nodes if id_ not in own]
-            told = dict.fromkeys(one.node for one in values if PROSE.search(one.param))
+            told = dict.fromkeys(in_markdown(one.node) for one in values if PROSE.search(one.param))
             does += [self._said("plan.said_to_model", node=f"**{name}**") for name in told if not does]
             words = [*does, *([reason.rstrip(".")] if (reason := self._reason(part)) else [])]
-            lines.append(
-                f"\u201c{part.quote}\u201d \u2192 {'; '.join(words)}" if words else f"\u201c{part.quote}\u201d"
-            )
+            lines.append(f"{self._quote(part)} \u2192 {'; '.join(words)}" if words else self._quote(part))
         return lines
 
     @staticmethod
     def _about(purpose: str) -> str:
-        return f": {purpose}" if purpose else ""
+        return f": {in_markdown(purpose)}" if purpose else ""
+
+    @staticmethod
+    def _quote(part: Part) -> str:
+        return f"\u201c{in_markdown(part.quote)}\u201d"
 
     def _reason(self, part: Part) -> str:
-        return translated(part.worded("reason"), self._language)
+        return in_markdown(translated(part.worded("reason"), self._language))
 
     def _does(self, id_: str) -> str:
         name = f"**{self.title(id_)}**"
@@ -401,30 +414,30 @@ class _Words:
         for value in values:
             place, _, name = value.param.rpartition(".")
             rows.setdefault(place, {})[name] = self._readable(value.new) or self._said("plan.empty")
-        where = f"**{values[0].node}**, {self._listed_field(values[0])}"
-        told = [_row(row) for row in rows.values()]
+        where = f"**{in_markdown(values[0].node)}**, {self._listed_field(values[0])}"
+        told = [in_markdown(_row(row)) for row in rows.values()]
         return f"{where}: {told[0]}" if len(told) == 1 else "\n  - ".join([f"{where}:", *told])
 
     def _listed_field(self, value: ShownValue) -> str:
         """Name of a field; of a row it is the name of its list."""
         row = _IN_ROW.fullmatch(value.param)
-        return in_words(row[1].rpartition(".")[2]) if row else self._field(value)
+        return in_markdown(in_words(row[1].rpartition(".")[2])) if row else self._field(value)
 
     def _value(self, value: ShownValue) -> str:
         """A field that is set: old and new value, or a longer text with its differences marked."""
-        where = f"**{value.node}**, {self._field(value)}"
+        where = f"**{in_markdown(value.node)}**, {self._field(value)}"
         old, new = self._readable(value.old), self._readable(value.new)
         remark = f"\n\n  {self._said('plan.loses_text')}" if value.loses_text else ""
         if max(len(old), len(new)) <= _ON_THE_LINE and "\n" not in old + new:
-            now = f" ({self._said('plan.now')}: {old})" if old else ""
-            return f"{where}: {new or self._said('plan.empty')}{now}{remark}"
+            now = f" ({self._said('plan.now')}: {in_markdown(old)})" if old else ""
+            return f"{where}: {in_markdown(new) or self._said('plan.empty')}{now}{remark}"
         return f"{where}:\n\n{_marked(old, new) if old else _fenced(new)}{remark}"
 
     def _field(self, value: ShownValue) -> str:
         """Name of a field: its label, or its last name in words."""
         if value.label:
-            return value.label
-        return field_name(value.param)
+            return in_markdown(value.label)
+        return in_markdown(field_name(value.param))
 
     def _readable(self, value: JsonValue) -> str:
         """A value in words: names in place of ids and types, rows and settings as `name: value`."""
@@ -445,23 +458,23 @@ class _Words:
             return self._said("plan.file_to_come")
         if named := _ID_AND_NAME.fullmatch(value):
             return named[1]
-        return self._titles.get(value) or (self._said("plan.chosen_by_id") if is_uuid(value) else value)
+        return self._names.get(value) or (self._said("plan.chosen_by_id") if is_uuid(value) else value)
 
     def part(self, part: Part) -> str:
         """A part that the plan does not cover, with the reason."""
         what = f"{self._said('plan.not_understood')}: " if part.state == "not_understood" else ""
-        return f"\u201c{part.quote}\u201d: {what}{self._reason(part) or self._said('plan.no_reason')}"
+        return f"{self._quote(part)}: {what}{self._reason(part) or self._said('plan.no_reason')}"
 
     def criterion(self, one: Criterion) -> str:
         """A criterion, and why no test shows it."""
         if not one.not_tested:
-            return one.text
-        reason = self._said("plan.no_test") if one.not_tested == NO_TEST else one.not_tested
-        return f"{one.text} ({self._said('plan.not_tested')}: {reason})"
+            return in_markdown(one.text)
+        reason = self._said("plan.no_test") if one.not_tested == NO_TEST else in_markdown(one.not_tested)
+        return f"{in_markdown(one.text)} ({self._said('plan.not_tested')}: {reason})"
 
     def test(self, case: TestCase) -> str:
         """All turns of a test conversation."""
-        words = " → ".join(f"\u201c{turn}\u201d" for turn in case.turns)
+        words = " → ".join(f"\u201c{in_markdown(turn)}\u201d" for turn in case.turns)
         decisions = ", ".join(self._said(f"plan.person_{one}") for one in case.human)
         return f"{words} ({decisions})" if decisions else words
 
@@ -539,7 +552,7 @@ def _store(store: PlannedStore, said: Callable[..., str]) -> str:
         )
         parts += [said("plan.store.used_by", flows=store.used_by)] if store.used_by else []
         parts += [] if store.can_remove else [said("plan.store.left_by_rollback")]
-        return f"**{store.name}**: {'; '.join(parts)}"
+        return f"**{in_markdown(store.name)}**: {'; '.join(map(in_markdown, parts))}"
     where = (
         said(
             "plan.store.embedded_like",
@@ -550,7 +563,12 @@ def _store(store: PlannedStore, said: Callable[..., str]) -> str:
         if store.like
         else said("plan.store.in_memory")
     )
-    return f"**{store.name}**: {words}; {where}"
+    return f"**{in_markdown(store.name)}**: {in_markdown(words)}; {in_markdown(where)}"
+
+
+def _code(text: str) -> str:
+    """A name as code."""
+    return f"`{' '.join(visible(text).replace('`', chr(39)).split()) or ' '}`"
 
 
 def _fenced(text: str, kind: str = "") -> str:

@@ -144,7 +144,7 @@ export function PlanSection({ plan }: { plan: ApprovedPlan }) {
           {t("Approach:")} <strong>{plan.approach}</strong>
         </p>
       )}
-      <Markdown text={plan.text || t("The plan was too long to store.")} level={2} />
+      <Markdown text={plan.text || t("The plan was too long to store.")} level={2} links={false} />
     </div>
   );
 }

@@ -86,7 +86,7 @@ function Shown({ token, shared }: { token: string; shared: SharedView }) {
                 <h2>{t("Plan")}</h2>
               </summary>
               <div className="earlier">
-                <Markdown text={plan} level={3} />
+                <Markdown text={plan} level={3} links={false} />
               </div>
             </details>
           )}

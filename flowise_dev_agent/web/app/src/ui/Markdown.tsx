@@ -3,10 +3,10 @@ import rehypeSanitize from "rehype-sanitize";
 import remarkGfm from "remark-gfm";
 
 /**
- * Untrusted Markdown of a model or a flow, without HTML, images and scripts. Links open in a new tab. Its headings
- * start at `level`, below those of the page.
+ * Untrusted Markdown of a model or a flow, without HTML, images and scripts. Links open in a new tab;
+ * with `links` false an address is a text. Its headings start at `level`, below those of the page.
  */
-export function Markdown({ text, level = 3 }: { text: string; level?: 2 | 3 }) {
+export function Markdown({ text, level = 3, links = true }: { text: string; level?: 2 | 3; links?: boolean }) {
   const heading = (depth: number) => `h${Math.min(level + depth, 6)}` as "h3";
   return (
     <div className="markdown">
@@ -14,7 +14,8 @@ export function Markdown({ text, level = 3 }: { text: string; level?: 2 | 3 }) {
         remarkPlugins={[remarkGfm]}
         rehypePlugins={[rehypeSanitize]}
         skipHtml
-        disallowedElements={["img", "input"]}
+        disallowedElements={links ? ["img", "input"] : ["img", "input", "a"]}
+        unwrapDisallowed={!links}
         components={{
           h1: heading(0),
           h2: heading(1),

@@ -16,6 +16,14 @@ it("formats numbers and times", () => {
   expect(ago("2025-12-31T09:00:00Z", now)).toBe("yesterday");
 });
 
+it("P85: an address in a plan is a text", () => {
+  const { container } = render(
+    <Markdown text={"See https://evil.example and [this](https://evil.example)."} links={false} />,
+  );
+  expect(container.querySelectorAll("a")).toHaveLength(0);
+  expect(container.textContent).toContain("See https://evil.example and this.");
+});
+
 it("P70: renders model output without HTML, images, scripts or dangerous links", () => {
   const nasty = [
     "# Title <script>alert(1)</script>",
