@@ -2,22 +2,32 @@
 
 import asyncio
 import json
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TypeVar
 from uuid import UUID
 
 from pydantic import ValidationError
+from pydantic.alias_generators import to_camel
 from rich.table import Column, Table
 from rich.text import Text
 
 from flowise_dev_agent.cli.console import confirm, out, print_json, say
 from flowise_dev_agent.client import AgentClient
-from flowise_dev_agent.errors import InvalidInputError, WriteFailedError
+from flowise_dev_agent.errors import AgentError, InvalidInputError, WriteFailedError
 from flowise_dev_agent.patch import BindCredential, GraphIR, diff, ops_from_list
-from flowise_dev_agent.patch.model.shape import parse_document
 from flowise_dev_agent.schemas.base import Contract
+from flowise_dev_agent.schemas.flow_exports import Export, ExportedFlow, read_export
+from flowise_dev_agent.schemas.flow_files import LOCK_FILE
 from flowise_dev_agent.schemas.flow_tests import TestFlow, TestFlowText, ValidateFlow
-from flowise_dev_agent.schemas.flow_writes import ApplyToFlow, FlowDocument, FlowWriteResult, ImportFlow, PromoteFlow
+from flowise_dev_agent.schemas.flow_writes import (
+    ApplyToFlow,
+    FlowDocument,
+    FlowWriteResult,
+    ImportFlow,
+    PromoteFlow,
+)
 
 #: Flows that come with this package.
 _SHIPPED: Final = Path(__file__).parents[1] / "flows"
@@ -26,6 +36,7 @@ _WAIT_SECS: Final = 60.0
 _LONGEST_SECS: Final = 600.0
 _LONGEST_TEST_SECS: Final = 1_900.0
 _ANSWER_CHARS: Final = 300
+_FINDINGS_SHOWN: Final = 3
 _T = TypeVar("_T", bound=Contract)
 
 
@@ -48,42 +59,170 @@ async def export_flow(client: AgentClient, flow: str, file: Path | None, *, ops:
     say(f"{title} is in {file}.")
 
 
-async def import_flow(
-    client: AgentClient,
-    file: Path,
-    *,
-    name: str | None,
-    onto: str | None,
-    instance: str | None,
-    as_json: bool,
-    credential: str | None = None,
-    yes: bool = False,
-) -> None:
-    """Create a flow from a file or by the name of a shipped one, or replace one, which is asked about. `credential` is
-    for the model of a shipped one."""
-    if name is not None and onto is not None:
+@dataclass(frozen=True)
+class ImportWish:
+    """What `import` is asked to do with its files."""
+
+    names: Sequence[str] = ()
+    name: str | None = None
+    kind: str | None = None
+    onto: str | None = None
+    credentials: Sequence[str] = ()
+    dry_run: bool = False
+    yes: bool = False
+    as_json: bool = False
+
+
+async def import_flows(client: AgentClient, places: Sequence[Path], wish: ImportWish, *, instance: str | None) -> bool:
+    """Create the flows of files and folders, a flow by the name of a shipped one, or replace one, which is asked about.
+
+    True if all were taken.
+    """
+    if wish.name is not None and wish.onto is not None:
         raise InvalidInputError("--name is for a new flow; a flow that is replaced keeps its own.")
-    shipped = _SHIPPED / f"{file}.json"
-    if onto is None and await _is_file(str(shipped)) and not await _is_file(str(file)):
-        flow = _shipped(await _read(shipped), name, credential)
+    first = places[0]
+    shipped = _SHIPPED / f"{first}.json"
+    if wish.onto is None and await _is_file(str(shipped)) and not await asyncio.to_thread(first.exists):
+        flow = _shipped(await _read(shipped), wish.name, wish.credentials[0] if wish.credentials else None)
         result = await client.import_flow(flow, instance=instance, wait=_WAIT_SECS)
-        await _say_result(client, result, "Created", as_json=as_json)
-        return
-    own_name, kind, flow_data = read_flow_file(await _read(file))
-    if onto is not None:
-        change = _valid(ApplyToFlow, flow_data=flow_data)
-        # Read before the question: what the person agrees to is a change of this state.
-        found = await client.flow_summary(_id(onto), instance=instance)
-        confirm(f"Replace '{found.flow.name}' ({onto})?", yes)
-        result = await client.apply_to_flow(
-            found.flow.id, change, instance=instance, wait=_WAIT_SECS, if_match=found.etag
+        await _say_result(client, result, "Created", as_json=wish.as_json)
+        return True
+    found = [(file, await _export(file)) for file in await asyncio.to_thread(_json_files, places)]
+    chosen = [
+        (file, export, flow)
+        for file, export in found
+        for flow in export.flows
+        if not wish.names or flow.name in wish.names
+    ]
+    if lacking := {*wish.names} - {flow.name for _, _, flow in chosen}:
+        there = ", ".join(repr(flow.name or file.stem) for file, export in found for flow in export.flows)
+        raise InvalidInputError(f"No flow is called {', '.join(map(repr, sorted(lacking)))}.", hint=f"There: {there}")
+    if (wish.onto is not None or wish.name is not None) and len(chosen) != 1:
+        raise InvalidInputError(
+            f"There are {len(chosen)} flows; --onto and --name are for one.", hint="Choose one with --flow."
         )
-        await _say_result(client, result, "Replaced", as_json=as_json)
-        return
-    given = {"type": kind} if kind else {}
-    flow = _valid(ImportFlow, name=name or own_name or file.stem, flow_data=flow_data, **given)
-    result = await client.import_flow(flow, instance=instance, wait=_WAIT_SECS)
-    await _say_result(client, result, "Created", as_json=as_json)
+    if wish.onto is not None:
+        await _replace(client, chosen[0][2], wish.onto, wish, instance)
+        return True
+    if len(chosen) == 1 and not wish.dry_run:
+        ((file, export, flow),) = chosen
+        body = _to_import(file, export, flow, wish)
+        result = await client.import_flow(body, instance=instance, wait=_WAIT_SECS)
+        await _say_result(client, result, "Created", as_json=wish.as_json)
+        if not wish.as_json:
+            _say_bound(result, flow, export)
+        return True
+    confirm(f"Import {len(chosen)} flows?", wish.yes or wish.dry_run)
+    return await _import_all(client, chosen, wish, instance)
+
+
+async def _import_all(
+    client: AgentClient, chosen: Sequence[tuple[Path, Export, ExportedFlow]], wish: ImportWish, instance: str | None
+) -> bool:
+    """Import flow by flow and print a table; one that is refused stops no other."""
+    table = Table("File", "Flow", "Type", "Result", Column("", overflow="fold"), box=None, pad_edge=False)
+    told: list[dict[str, Any]] = []
+    taken = True
+    for file, export, flow in chosen:
+        title = flow.name or file.stem
+        body, result, note = None, None, ""
+        try:
+            body = _to_import(file, export, flow, wish)
+            result = await client.import_flow(body, instance=instance, wait=_WAIT_SECS)
+            if result.status == "in_progress" and result.session_id:
+                view = await client.wait(result.session_id, _LONGEST_SECS)
+                result = result.model_copy(update={"status": view.status, "chatflow_id": view.chatflow_id})
+            wrong = [finding.line for finding in result.findings if finding.severity == "error"]
+            note = "; ".join([*wrong[:_FINDINGS_SHOWN], *_notes(result, flow)]) or (result.chatflow_id or "")
+        except AgentError as error:
+            note = error.message
+        fine = result is not None and result.valid and result.status in {"checked", "completed"}
+        taken = taken and fine
+        word = "refused" if not fine else "valid" if wish.dry_run else "created"
+        table.add_row(file.name, Text(title), body.type if body else flow.type, word, Text(note))
+        told.append(
+            {
+                "file": str(file),
+                "name": title,
+                "result": word,
+                "note": note,
+                "write": result.model_dump(mode="json") if result else None,
+            }
+        )
+    if wish.as_json:
+        print_json({"flows": told})
+        return taken
+    out.print(table)
+    for file, export in {file: export for file, export, _ in chosen}.items():
+        if export.others:
+            say(f"{file.name}: not imported: {', '.join(f'{n} {kind}' for kind, n in export.others.items())}.")
+    return taken
+
+
+def _to_import(file: Path, export: Export, flow: ExportedFlow, wish: ImportWish) -> ImportFlow:
+    given = [item.partition("=") for item in wish.credentials]
+    if wrong := next((key for key, sign, _ in given if not sign), ""):
+        raise InvalidInputError(f"--credential {wrong}: write TYPE=ID, or the id in the file for TYPE.")
+    return _valid(
+        ImportFlow,
+        name=wish.name or flow.name or file.stem,
+        type=wish.kind or flow.type,
+        flow_data=flow.flow_data,
+        settings=flow.settings,
+        credentials={key.strip(): id_.strip() for key, _, id_ in given},
+        named={id_: name for id_, name in export.named.items() if id_ in flow.flow_data and name.strip()},
+        dry_run=wish.dry_run,
+    )
+
+
+async def _replace(client: AgentClient, flow: ExportedFlow, onto: str, wish: ImportWish, instance: str | None) -> None:
+    change = _valid(ApplyToFlow, flow_data=flow.flow_data, dry_run=wish.dry_run)
+    # Read before the question: what the person agrees to is a change of this state.
+    found = await client.flow_summary(_id(onto), instance=instance)
+    confirm(f"Replace '{found.flow.name}' ({onto})?", wish.yes or wish.dry_run)
+    result = await client.apply_to_flow(found.flow.id, change, instance=instance, wait=_WAIT_SECS, if_match=found.etag)
+    if wish.dry_run:
+        _say_checked(result, as_json=wish.as_json)
+    else:
+        await _say_result(client, result, "Replaced", as_json=wish.as_json)
+
+
+def _say_bound(result: FlowWriteResult, flow: ExportedFlow, export: Export) -> None:
+    for note in _notes(result, flow):
+        say(f"  {note}")
+    if export.others:
+        say(f"  not imported: {', '.join(f'{count} {kind}' for kind, count in export.others.items())}")
+
+
+def _notes(result: FlowWriteResult, flow: ExportedFlow) -> list[str]:
+    """Credentials and things that took the place of others, and columns that were left out."""
+    left_out = [f"left out: {', '.join(flow.left_out)}"] if flow.left_out else []
+    return [
+        *(f"{', '.join(one.nodes)}: credential '{one.target_name}' (by {one.by})" for one in result.credentials),
+        *(f"{one.kind} '{one.name}': {one.target_id}" for one in result.references),
+        *left_out,
+    ]
+
+
+def _json_files(places: Sequence[Path]) -> list[Path]:
+    """The files, and the JSON files of the folders, in order."""
+    found = [
+        file
+        for place in places
+        for file in (sorted(place.glob("*.json")) if place.is_dir() else [place])
+        if file.name != LOCK_FILE
+    ]
+    if not found:
+        raise InvalidInputError(f"{', '.join(map(str, places))} holds no JSON file.")
+    return found
+
+
+async def _export(file: Path) -> Export:
+    text = await _read(file)
+    try:
+        return await asyncio.to_thread(read_export, text)
+    except InvalidInputError as error:
+        raise InvalidInputError(f"{file}: {error.message}", hint=error.hint) from None
 
 
 def _shipped(text: str, name: str | None, credential: str | None) -> ImportFlow:
@@ -125,9 +264,14 @@ async def apply_ops(
     found = await client.flow_summary(_id(flow), instance=instance)
     confirm(f"Change '{found.flow.name}' ({flow})?", yes or dry_run)
     result = await client.apply_to_flow(found.flow.id, change, instance=instance, wait=_WAIT_SECS, if_match=found.etag)
-    if not dry_run:
+    if dry_run:
+        _say_checked(result, as_json=as_json)
+    else:
         await _say_result(client, result, "Changed", show_change=True, as_json=as_json)
-        return
+
+
+def _say_checked(result: FlowWriteResult, *, as_json: bool) -> None:
+    """Print what a dry run of a change found. Raises InvalidInputError if the write would be refused."""
     if as_json:
         print_json(result)
     else:
@@ -291,25 +435,13 @@ def _valid(model: type[_T], **values: Any) -> _T:
 
 
 def flow_file(document: FlowDocument) -> str:
-    """A flow as a file: `{name, type, flowData}`, `flowData` as an object so that it can be compared line by line."""
-    return _text({"name": document.name, "type": document.type, "flowData": _json(document.flow_data, "The flow")})
+    """A flow as a file: `{name, type, flowData}` and Flowise's columns beside it, under the names of its API.
 
-
-def read_flow_file(text: str) -> tuple[str | None, str | None, str]:
-    """(name, type, flowData) of a file that `flow_file` made, or that Flowise's own export made.
-
-    Raises InvalidInputError.
+    `flowData` is an object so that it can be compared line by line.
     """
-    document = _json(text, "The file")
-    if not isinstance(document, dict):
-        raise InvalidInputError("The file does not hold a flow.", hint="Export one with `flowise-dev-agent export`.")
-    inner = document.get("flowData", document)
-    flow_data = inner if isinstance(inner, str) else json.dumps(inner, ensure_ascii=False, separators=(",", ":"))
-    _, findings = parse_document(flow_data)
-    if findings:
-        raise InvalidInputError(f"The file does not hold a flow: {findings[0].message}")
-    name, kind = document.get("name"), document.get("type")
-    return (name if isinstance(name, str) else None), (kind if isinstance(kind, str) else None), flow_data
+    columns = {to_camel(name): value for name, value in document.settings.columns.items()}
+    flow_data = _json(document.flow_data, "The flow")
+    return _text({"name": document.name, "type": document.type, **columns, "flowData": flow_data})
 
 
 def read_tests_file(text: str) -> list[Any]:
@@ -354,7 +486,11 @@ def _text(document: object) -> str:
 async def _flow(client: AgentClient, place: str, instance: str | None) -> tuple[str | None, str]:
     """(type, flowData) of a file, or of a flow on the server; the type of a file may be missing."""
     if await _is_file(place):
-        return read_flow_file(await _read(Path(place)))[1:]
+        export = await _export(Path(place))
+        if len(export.flows) != 1:
+            names = ", ".join(repr(flow.name) for flow in export.flows)
+            raise InvalidInputError(f"{place} holds {len(export.flows)} flows: {names}.", hint="Use a file with one.")
+        return export.flows[0].type, export.flows[0].flow_data
     found = await client.export_flow(_id(place), instance=instance)
     return found.type, found.flow_data
 

@@ -42,27 +42,50 @@ def export_command(
 
 @commands.command("import")
 def import_command(
-    file: Annotated[
-        Path,
-        typer.Argument(help="A file from `export` or from Flowise, or build_flows: an agent that uses this service."),
+    files: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="FILE...",
+            help="Files from `export` or from Flowise, a workspace's ExportData.json, folders of them, or build_flows: "
+            "an agent that uses this service.",
+        ),
     ],
+    flows: Annotated[
+        list[str] | None, typer.Option("--flow", help="Name of a flow in the files. May be repeated. [default: all]")
+    ] = None,
     name: Annotated[str | None, typer.Option(help="Name of the new flow. [default: the one in the file]")] = None,
+    kind: Annotated[str | None, typer.Option("--type", help="Flowise's type. [default: found from the nodes]")] = None,
     onto: Annotated[str | None, typer.Option(help="Id of a flow to replace, instead of creating one.")] = None,
     credential: Annotated[
-        str | None, typer.Option(help="Id of the OpenAI credential in Flowise that build_flows uses.")
+        list[str] | None,
+        typer.Option(
+            help="TYPE=ID: a credential in Flowise for nodes that take this type; the id in the file or of a node may "
+            "stand for TYPE. For build_flows the id alone. May be repeated. [default: the only one of its type]"
+        ),
     ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Check only; write nothing.")] = False,
     yes: Yes = False,
     instance: Instance = None,
     as_json: AsJson = False,
     url: Url = None,
 ) -> None:
-    """Create a flow from a file, or replace one, as a session that can be rolled back."""
-    with_client(
-        url,
-        lambda client: _files().import_flow(
-            client, file, name=name, onto=onto, instance=instance, credential=credential, as_json=as_json, yes=yes
-        ),
+    """Create flows from files, or replace one, each as a session that can be rolled back.
+
+    Exit codes: 0 all taken, 1 failed, 3 some were refused.
+    """
+    module = _files()
+    wish = module.ImportWish(
+        names=flows or (),
+        name=name,
+        kind=kind,
+        onto=onto,
+        credentials=credential or (),
+        dry_run=dry_run,
+        yes=yes,
+        as_json=as_json,
     )
+    if not with_client(url, lambda client: module.import_flows(client, files, wish, instance=instance)):
+        raise typer.Exit(Exit.NO)
 
 
 @commands.command("diff")

@@ -25,6 +25,7 @@ from flowise_dev_agent.patch import GraphIR
 from flowise_dev_agent.patch.model.json_text import dump_json
 from flowise_dev_agent.sanitize import shortened
 from flowise_dev_agent.schemas.flow_files import (
+    LOCK_FILE,
     OPEN,
     AppliedFlow,
     AppliedFlows,
@@ -37,9 +38,6 @@ from flowise_dev_agent.schemas.flow_tests import TestFlow, TestFlowText
 from flowise_dev_agent.schemas.flow_writes import ApplyToFlow, FlowDocument, FlowWriteResult, ImportFlow
 from flowise_dev_agent.schemas.requests import RequestBody, StartSession
 from flowise_dev_agent.schemas.session import SessionView
-
-LOCK_FILE: Final = "flows.lock.json"
-
 
 _MOST_CHARS: Final = 8_000_000
 

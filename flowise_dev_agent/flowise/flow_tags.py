@@ -38,6 +38,16 @@ def is_store(tag: str) -> bool:
     return ":store:" in tag
 
 
+def with_tag(category: str | None, tag: str) -> str:
+    """`category` with `tag` at its end, and without tags of other sessions."""
+    return ";".join(filter(None, (without_tags(category), tag)))
+
+
+def without_tags(category: str | None) -> str:
+    """`category` without tags of sessions."""
+    return ";".join(part for part in _split(category) if not part.startswith(PREFIX))
+
+
 def without_tag(category: str | None, tag: str) -> str:
     """`category` without `tag`; the person's own tags keep their order."""
     return ";".join(part for part in _split(category) if part != tag)

@@ -31,6 +31,10 @@ class Chatflow(BaseModel):
     apikeyid: str | None = Field(default=None, alias="apikeyid")
     chatbot_config: str | None = None
     api_config: str | None = None
+    analytic: str | None = None
+    speech_to_text: str | None = None
+    text_to_speech: str | None = None
+    follow_up_prompts: str | None = None
     created_date: str = ""
     updated_date: str = ""
 
@@ -61,6 +65,10 @@ class ChatflowCreate(BaseModel):
     apikeyid: str | None = Field(default=None, alias="apikeyid")
     chatbot_config: str | None = None
     api_config: str | None = None
+    analytic: str | None = None
+    speech_to_text: str | None = None
+    text_to_speech: str | None = None
+    follow_up_prompts: str | None = None
 
 
 class ChatflowUpdate(BaseModel):

@@ -1,14 +1,21 @@
-"""Credentials and files that a flow needs on another server: credentials are mapped, missing files refused."""
+"""What a flow needs on another server: credentials and things are mapped, missing files refused."""
 
 import re
+from collections.abc import Mapping, Sequence
+from typing import Final
 
 from flowise_dev_agent.errors import InvalidInputError
+from flowise_dev_agent.flowise.flow_tags import without_tags
 from flowise_dev_agent.flowise.models import Chatflow, Credential
-from flowise_dev_agent.patch import GraphIR
+from flowise_dev_agent.patch import BindCredential, GraphIR, PatchOp, Schemas, compile_ops
+from flowise_dev_agent.patch.validate.context import FlowContext, ServerThings
 from flowise_dev_agent.publish import uploaded_file
-from flowise_dev_agent.schemas.flow_writes import MappedCredential
+from flowise_dev_agent.redaction import masked
+from flowise_dev_agent.sanitize import shortened
+from flowise_dev_agent.schemas.flow_writes import FlowSettings, MappedCredential, MappedReference
 
 _UUID = re.compile(r"\b[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\b", re.IGNORECASE)
+_TITLE_CHARS: Final = 80
 
 
 def refuse_missing_files(flow_data: str, base: Chatflow | None) -> None:
@@ -24,17 +31,24 @@ def refuse_missing_files(flow_data: str, base: Chatflow | None) -> None:
         )
 
 
-def map_credentials(
-    flow_data: str, source: list[Credential], target: list[Credential], *, where: str
-) -> tuple[str, list[MappedCredential]]:
-    """Replace the ids of `source` credentials in `flow_data` by ids of `target`; returns the text and the mapping.
+def settings_of(row: Chatflow) -> FlowSettings:
+    """What the server keeps beside a flow, without tags of sessions."""
+    columns = {name: getattr(row, name) or None for name in FlowSettings.model_fields}
+    return FlowSettings(**{**columns, "category": without_tags(row.category) or None})
 
-    A counterpart has the same type and name, or is the only one of its type. Raises InvalidInputError naming all
-    credentials that have none.
+
+def map_credentials(
+    flow_data: str, settings: FlowSettings, source: list[Credential], target: list[Credential], *, where: str
+) -> tuple[str, FlowSettings, list[MappedCredential]]:
+    """Replace the ids of `source` credentials in a flow and its settings by ids of `target`.
+
+    Returns both and the mapping. A counterpart has the same type and name, or is the only one of its type. Raises
+    InvalidInputError naming all credentials that have none.
     """
-    used = {match.casefold() for match in _UUID.findall(flow_data)}
+    used = {match.casefold() for match in _UUID.findall(" ".join([flow_data, *settings.columns.values()]))}
     mapped: list[MappedCredential] = []
     missing: list[str] = []
+    ids: dict[str, str] = {}
     for credential in source:
         if credential.id.casefold() not in used:
             continue
@@ -44,7 +58,7 @@ def map_credentials(
         if not fits:
             missing.append(f"'{credential.name}' ({credential.credential_name})")
             continue
-        flow_data = re.sub(re.escape(credential.id), fits[0].id, flow_data, flags=re.IGNORECASE)
+        ids[credential.id] = fits[0].id
         mapped.append(
             MappedCredential(
                 type=credential.credential_name,
@@ -60,4 +74,73 @@ def map_credentials(
             hint="Create credentials of the same type and name there, then promote again.",
             details={"missing": missing},
         )
-    return flow_data, mapped
+    return _replaced(flow_data, ids), with_credentials(settings, ids), mapped
+
+
+def bind(
+    flow_data: str, schemas: Schemas, available: Sequence[Credential], chosen: Mapping[str, str]
+) -> tuple[str, list[MappedCredential]]:
+    """Bind credentials of the server to the nodes of a flow from elsewhere that have none of them.
+
+    ``chosen`` maps an id in the text, a node id or a credential type to the id of a credential. Without a choice a node
+    gets the only one of its type; one that stays without is a finding of the check. Raises PatchError if the text is
+    not a flow, InvalidInputError for a choice that the server does not have.
+    """
+    known = {one.id: one for one in available}
+    if unknown := [id_ for id_ in chosen.values() if id_ not in known]:
+        raise InvalidInputError(
+            f"This Flowise server has no credential {', '.join(unknown)}; nothing was written.",
+            hint="`GET /credentials` lists them.",
+        )
+    graph = GraphIR.from_flow_data(flow_data)
+    ops: list[PatchOp] = []
+    mapped: dict[str, MappedCredential] = {}
+    for one in FlowContext(graph=graph, schemas=schemas, credentials=None, kind=graph.kind).components:
+        schema, stored = schemas.get(one.name), str(one.credential or "")
+        types = schema.credential_names if schema else ()
+        if not schema or not types or (stored in known and known[stored].credential_name in types):
+            continue
+        keys = (stored, one.node.id, *types)
+        wanted = next((chosen[key] for key in keys if key in chosen), "")
+        of_type = [item for item in available if item.credential_name in types]
+        if not wanted and (len(of_type) != 1 or (not stored and schema.credential_optional)):
+            continue
+        found = known[wanted] if wanted else of_type[0]
+        ops.append(BindCredential(node_id=one.node.id, credential_id=found.id, path=one.path.removesuffix(".")))
+        entry = mapped.setdefault(
+            found.id,
+            MappedCredential(
+                type=found.credential_name,
+                name="",
+                target_id=found.id,
+                target_name=found.name,
+                by="request" if wanted else "type",
+            ),
+        )
+        entry.nodes.append(masked(shortened(one.node.label, _TITLE_CHARS)))
+    return (compile_ops(graph, ops, schemas).flow_data if ops else flow_data), [*mapped.values()]
+
+
+def map_references(flow_data: str, named: Mapping[str, str], server: ServerThings) -> tuple[str, list[MappedReference]]:
+    """Replace ids of things that the server does not have by the ids of those that have their names there."""
+    ids: dict[str, str] = {}
+    mapped: list[MappedReference] = []
+    for kind, things in server.items():
+        for id_ in named.keys() & {*_UUID.findall(flow_data)} - things.keys():
+            same = [other for other, name in things.items() if name == named[id_]]
+            if len(same) == 1:
+                ids[id_] = same[0]
+                mapped.append(MappedReference(kind=kind, name=named[id_], target_id=same[0]))
+    return _replaced(flow_data, ids), sorted(mapped, key=lambda one: (one.kind, one.name))
+
+
+def with_credentials(settings: FlowSettings, ids: Mapping[str, str]) -> FlowSettings:
+    """Settings with other ids of credentials, as analytics and speech have them."""
+    return settings.model_copy(update={name: _replaced(value, ids) for name, value in settings.columns.items()})
+
+
+def _replaced(text: str, ids: Mapping[str, str]) -> str:
+    for old, new in ids.items():
+        if _UUID.fullmatch(old):
+            text = re.sub(re.escape(old), new, text, flags=re.IGNORECASE)
+    return text

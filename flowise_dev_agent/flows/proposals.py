@@ -6,16 +6,25 @@ from dataclasses import dataclass, field
 from flowise_dev_agent.errors import InvalidInputError, StaleBaseError
 from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.flowise.models import Chatflow
-from flowise_dev_agent.flows.credential_mapping import map_credentials, refuse_missing_files
+from flowise_dev_agent.flows.credential_mapping import (
+    bind,
+    map_credentials,
+    map_references,
+    refuse_missing_files,
+    settings_of,
+    with_credentials,
+)
 from flowise_dev_agent.knowledge.credential_store import CredentialStore
-from flowise_dev_agent.knowledge.flow_check import check_flow, excused
+from flowise_dev_agent.knowledge.flow_check import check_flow, excused, server_things
 from flowise_dev_agent.knowledge.nodes import NodeKnowledge
 from flowise_dev_agent.patch import Finding, GraphIR, PatchOp, Schemas, compile_ops, payload_sha256
 from flowise_dev_agent.schemas.etags import Expected, etag_of
 from flowise_dev_agent.schemas.flow_writes import (
     ApplyToFlow,
+    FlowSettings,
     ImportFlow,
     MappedCredential,
+    MappedReference,
     PromoteFlow,
     WriteOperation,
 )
@@ -35,6 +44,8 @@ class Proposal:
     source: str | None = None
     ops: list[PatchOp] | None = None
     credentials: list[MappedCredential] = field(default_factory=list)
+    references: list[MappedReference] = field(default_factory=list)
+    settings: FlowSettings = field(default_factory=FlowSettings)
 
 
 def row_etag(row: Chatflow) -> str:
@@ -60,7 +71,18 @@ class Proposals:
     async def import_flow(self, body: ImportFlow, instance: str | None) -> Proposal:
         """Propose a new flow."""
         instance_id = self._known(instance)
-        flow_data = body.flow_data or await self._compiled(instance_id, GraphIR.empty(), body.ops or [])
+        client, settings = self._instances.client(instance_id), body.settings
+        references: list[MappedReference] = []
+        credentials: list[MappedCredential] = []
+        if body.flow_data is None:
+            flow_data = await self._compiled(instance_id, GraphIR.empty(), body.ops or [])
+        else:
+            schemas, available = await self.schemas(instance_id), await client.list_credentials()
+            things = await server_things(client, body.flow_data) if body.named else {}
+            flow_data, references = map_references(body.flow_data, body.named, things)
+            chosen = {name: str(id_) for name, id_ in body.credentials.items()}
+            flow_data, credentials = await asyncio.to_thread(bind, flow_data, schemas, available, chosen)
+            settings = with_credentials(settings, chosen)
         refuse_missing_files(flow_data, None)
         return Proposal(
             operation="import",
@@ -70,6 +92,9 @@ class Proposals:
             type=body.type or GraphIR.from_flow_data(flow_data).kind,
             flow_data=flow_data,
             ops=body.ops,
+            credentials=credentials,
+            references=references,
+            settings=settings,
         )
 
     async def apply(
@@ -113,8 +138,9 @@ class Proposals:
                 hint="Choose a flow of the same type, or leave it out to create one.",
             )
         refuse_missing_files(row.flow_data, base)
-        flow_data, credentials = map_credentials(
-            row.flow_data, await here.list_credentials(), await there.list_credentials(), where=target
+        settings = settings_of(row) if base is None else FlowSettings()
+        flow_data, settings, credentials = map_credentials(
+            row.flow_data, settings, await here.list_credentials(), await there.list_credentials(), where=target
         )
         return Proposal(
             operation="promote",
@@ -126,6 +152,7 @@ class Proposals:
             base=base,
             source=row.id,
             credentials=credentials,
+            settings=settings,
         )
 
     async def check(self, proposal: Proposal) -> list[Finding]:

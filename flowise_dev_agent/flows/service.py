@@ -7,6 +7,7 @@ from uuid import UUID
 from flowise_dev_agent.errors import InvalidInputError, PatchError, VersionNotFoundError
 from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.flows.chat import ChatInput, TryOut
+from flowise_dev_agent.flows.credential_mapping import settings_of
 from flowise_dev_agent.flows.proposals import Proposals, row_etag
 from flowise_dev_agent.flows.search import FlowSearch, facts_of
 from flowise_dev_agent.flows.views import ChatflowLink, change_of, start_form
@@ -111,6 +112,7 @@ class FlowService:
             type=row.type or "CHATFLOW",
             flow_data=row.flow_data,
             sha256=payload_sha256(row.flow_data),
+            settings=settings_of(row),
             updated=row.updated_date,
             etag=row_etag(row),
         )

@@ -5,11 +5,12 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
 from typing import Final
 
-from flowise_dev_agent.errors import FlowiseAuthError, PatchError
+from flowise_dev_agent.errors import FlowiseAuthError, FlowiseNotFoundError, PatchError
 from flowise_dev_agent.flowise.client import FlowiseClient
 from flowise_dev_agent.knowledge.model_ends import used_models
 from flowise_dev_agent.patch import TOOL, VARIABLE, Finding, GraphIR, Schemas, validate_flow
 from flowise_dev_agent.patch.model.flow_data import OptionEntry
+from flowise_dev_agent.patch.model.json_text import dump_json
 from flowise_dev_agent.patch.model.model_uses import ModelEnds, ModelUse, model_uses
 from flowise_dev_agent.patch.validate.context import ServerThings
 
@@ -24,7 +25,7 @@ async def check_flow(
     base_flow_data: str | None = None,
 ) -> list[Finding]:
     """All findings of `validate_flow`. Raises FlowiseError if what the flow refers to cannot be read."""
-    server = await _server_things(client, flow_data)
+    server = await server_things(client, flow_data)
     ends = await _model_ends(client, flow_data, schemas)
     # A flow of 50 nodes takes milliseconds, one of 400 does not: keep heartbeats and streams on time.
     return await asyncio.to_thread(
@@ -51,14 +52,23 @@ def excused(findings: Iterable[Finding], before: Iterable[Finding]) -> list[Find
     return found
 
 
-async def _server_things(client: FlowiseClient, flow_data: str) -> ServerThings:
+async def server_things(client: FlowiseClient, flow_data: str) -> ServerThings:
     """Things on the server of the kinds that the text of a flow mentions; without what the key may not list."""
     found: dict[str, Mapping[str, str]] = {}
+    said = await asyncio.to_thread(_values, flow_data)
     for kind, (mentions, read) in _KINDS.items():
-        if any(mention in flow_data for mention in mentions):
-            with suppress(FlowiseAuthError):
+        if any(mention in said for mention in mentions):
+            with suppress(FlowiseAuthError, FlowiseNotFoundError):
                 found[kind] = await read(client)
     return found
+
+
+def _values(flow_data: str) -> str:
+    """The values of a flow's fields, without the definitions beside them; '' if the text is not a flow."""
+    try:
+        return dump_json([node.inputs for node in GraphIR.from_flow_data(flow_data).nodes])
+    except PatchError:
+        return ""
 
 
 async def _stores(client: FlowiseClient) -> Mapping[str, str]:

@@ -14,7 +14,7 @@ from dataclasses import asdict
 from typing import Any, Literal
 
 from flowise_dev_agent.errors import FlowiseNotFoundError, WriteFailedError
-from flowise_dev_agent.flowise.flow_tags import without_tag
+from flowise_dev_agent.flowise.flow_tags import with_tag, without_tag
 from flowise_dev_agent.flowise.models import Chatflow, ChatflowCreate
 from flowise_dev_agent.flowise.uploads import SettingsChange, is_set
 from flowise_dev_agent.patch import payload_sha256
@@ -58,7 +58,9 @@ class Publisher(StoreSteps):
         intent = await self._open("create", iteration=iteration, sha256=sha256, tag=tag, name=name, base=base)
         if intent.status == "done" and intent.result:
             return Written(**intent.result)
-        row = ChatflowCreate(name=name, flow_data=flow_data, type=kind, category=tag, **(columns or {}))
+        others = dict(columns or {})
+        category = with_tag(others.pop("category", None), tag)
+        row = ChatflowCreate(name=name, flow_data=flow_data, type=kind, category=category, **others)
         with stated(intent, lost=any(item.may_have_landed for item in earlier)) as attempt:
             flow = await self._oldest_tagged(tag) if earlier else None
             adopted = flow is not None

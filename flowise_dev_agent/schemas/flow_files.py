@@ -13,6 +13,8 @@ from flowise_dev_agent.schemas.flow_tests import GivenTests
 from flowise_dev_agent.schemas.flow_writes import MAX_OPS, FlowType
 from flowise_dev_agent.schemas.requests import Line, LongText, RequestBody
 
+#: The name of the lock file in a directory of flows.
+LOCK_FILE: Final = "flows.lock.json"
 #: State of a file, and the resulting action.
 SyncState = Literal["new", "changed", "same", "drifted", "conflict", "missing", "removed"]
 SyncAction = Literal["create", "update", "keep", "none"]

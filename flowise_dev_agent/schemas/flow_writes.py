@@ -15,6 +15,8 @@ MAX_FLOW_CHARS: Final = 8_000_000
 MAX_OPS: Final = 2_000
 
 FlowType = Literal["CHATFLOW", "AGENTFLOW", "MULTIAGENT", "ASSISTANT"]
+#: A column beside the flow. Flowise writes JSON texts of a few kilobytes.
+SettingText = Annotated[Storable, Field(max_length=1_000_000)]
 FlowText = Annotated[Storable, Field(min_length=1, max_length=MAX_FLOW_CHARS)]
 WriteOperation = Literal["import", "apply", "promote"]
 WriteStatus = Literal["checked", "in_progress", "completed", "cancelled"]
@@ -36,11 +38,41 @@ class _FlowContent(RequestBody):
         return self
 
 
+class FlowSettings(Contract):
+    """Flowise's columns beside a flow, as texts the way it stores them."""
+
+    category: SettingText | None = Field(default=None, description="Tags, separated by `;`.")
+    chatbot_config: SettingText | None = Field(default=None, description="Starter prompts, uploads, look of the chat.")
+    api_config: SettingText | None = Field(default=None, description="What callers may override, rate limits.")
+    analytic: SettingText | None = None
+    speech_to_text: SettingText | None = None
+    text_to_speech: SettingText | None = None
+    follow_up_prompts: SettingText | None = None
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """Those that have a value."""
+        return self.model_dump(exclude_none=True)
+
+
 class ImportFlow(_FlowContent):
     """The body of `POST /flows/import`. The flow is new; `ops` build it from nothing."""
 
     name: Line = Field(default="Imported flow", description="Title of the new flow.")
     type: FlowType | None = Field(default=None, description="Flowise's type; found from the nodes when left out.")
+    settings: FlowSettings = Field(default_factory=FlowSettings)
+    credentials: dict[Line, UUID] = Field(
+        default_factory=dict[str, UUID],
+        max_length=200,
+        description="Credential on this server for the id in the text, a credential type or a node id. Without one, "
+        "a node that has none of this server gets the only one of its type.",
+    )
+    named: dict[Line, Line] = Field(
+        default_factory=dict[str, str],
+        max_length=2_000,
+        description="Names of flows, document stores, custom tools and assistants by their id in the text: what has "
+        "the same name on this server takes its place.",
+    )
 
 
 class ApplyToFlow(_FlowContent):
@@ -81,10 +113,21 @@ class MappedCredential(Contract):
     """A credential and its replacement on the other instance."""
 
     type: str
-    name: str
+    name: str = Field(description="On the other instance; empty for one of a text, which holds no names.")
     target_id: str
     target_name: str
-    by: str = Field(description="`name` (the same name and type) or `type` (the only one of its type).")
+    by: str = Field(
+        description="`name` (the same name and type), `type` (the only one of its type) or `request` (as it says)."
+    )
+    nodes: list[str] = Field(default_factory=list, description="Titles of the nodes of an import that got it.")
+
+
+class MappedReference(Contract):
+    """Something that an imported flow refers to, and what has its name on this server."""
+
+    kind: str
+    name: str
+    target_id: str
 
 
 class BaseFlow(Contract):
@@ -107,6 +150,8 @@ class FlowWrite(Contract):
     source: str | None = Field(default=None, description="Id of the flow that it is a copy of.")
     ops: list[PatchOp] | None = None
     credentials: list[MappedCredential] = Field(default_factory=list)
+    references: list[MappedReference] = Field(default_factory=list)
+    settings: FlowSettings = Field(default_factory=FlowSettings, description="Of a new flow.")
     findings: list[Finding] = Field(default_factory=list, description="Warnings.")
 
 
@@ -125,6 +170,8 @@ class FlowWriteResult(Contract):
     sha256: str = Field(description="Of the text of `flowData`.")
     created: bool = Field(description="False when it replaces what a flow holds, which is kept as a version.")
     credentials: list[MappedCredential]
+    references: list[MappedReference] = Field(default_factory=list)
+    settings: FlowSettings = Field(default_factory=FlowSettings, description="Of a new flow, as it is written.")
     findings: list[Finding]
     flow_data: str | None = Field(
         default=None, description="Of a dry run of an import: what would be written, as text."
@@ -142,6 +189,7 @@ class FlowDocument(Contract):
     type: str
     flow_data: str = Field(description="The text, byte for byte.")
     sha256: str
+    settings: FlowSettings = Field(default_factory=FlowSettings)
     updated: str
     etag: str = Field(default="", description=ETAG)
 

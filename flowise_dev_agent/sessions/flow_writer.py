@@ -156,6 +156,8 @@ class FlowWriter:
             source=proposal.source,
             ops=proposal.ops,
             credentials=proposal.credentials,
+            references=proposal.references,
+            settings=proposal.settings,
             findings=[finding for finding in findings if finding.severity == "warning"][:_MOST_WARNINGS],
         )
         if body.dry_run:
@@ -267,7 +269,12 @@ class FlowWriteExecution:
     async def _create(self, flow_data: str) -> Written:
         write = self._write
         made = await self._publisher.create(
-            name=write.name, flow_data=flow_data, kind=write.type, validated_sha256=write.sha256, iteration=0
+            name=write.name,
+            flow_data=flow_data,
+            kind=write.type,
+            validated_sha256=write.sha256,
+            iteration=0,
+            columns=write.settings.columns,
         )
         self._chatflow_id = made.chatflow_id
         return await self._publisher.accept(chatflow_id=made.chatflow_id, deploy=False, iteration=0)
@@ -333,6 +340,8 @@ def _shown(
         sha256=write.sha256,
         created=write.base is None,
         credentials=write.credentials,
+        references=write.references,
+        settings=write.settings,
         findings=write.findings,
     )
 

@@ -9,6 +9,7 @@ import pytest
 
 from flowise_dev_agent.cli.startup import Exit
 from tests.unit.cli.conftest import Run
+from tests.unit.patch.test_cases import case
 from tests.writing_world import BOT, DEV_KEY, PROD_KEY, Servers
 
 COLDER = {"op_type": "SetParam", "node_id": "chatOpenAI_0", "param_name": "temperature", "value": 0.3}
@@ -134,3 +135,47 @@ def test_the_shipped_agentflow_is_made_with_the_credential_that_is_given(run: Ru
     (builder,) = [row for row in servers.dev.flows.values() if row.name == "Builder"]
     assert (builder.type, "{{$vars.flowiseDevAgentUrl}}/mcp" in builder.flow_data) == ("AGENTFLOW", True)
     assert DEV_KEY in builder.flow_data
+
+
+def test_a_workspace_of_flowise_is_imported_flow_by_flow(run: Run, servers: Servers) -> None:
+    """As Flowise exports it: several kinds, credentials taken out, settings beside the flows."""
+    bot = json.loads(servers.dev.flows[BOT].flow_data)
+    for node in bot["nodes"]:
+        node["data"].pop("credential", None)
+    sequential = case("I4-sequential-flow-read-as-chatflow")["flow_data"]
+    rows = {
+        "ChatFlow": [
+            {
+                "id": str(uuid4()),
+                "name": "Sales",
+                "flowData": json.dumps(bot),
+                "category": "sales;new",
+                "chatbotConfig": '{"starterPrompts":{}}',
+                "followUpPrompts": '{"status":false}',
+                "deployed": True,
+            }
+        ],
+        "AgentFlow": [{"id": str(uuid4()), "name": "Steps", "flowData": json.dumps(sequential)}],
+        "Tool": [{"id": str(uuid4()), "name": "weather"}],
+    }
+    Path("ExportData.json").write_text(json.dumps(rows))
+
+    said = made_by(run, "import", "ExportData.json", "--dry-run")
+    assert said.count("valid") == 2
+    assert servers.dev.calls == []
+    said = made_by(run, "import", "ExportData.json", "--yes")
+    assert "credential 'main' (by type)" in " ".join(said.split())
+    assert "not imported: 1 Tool" in said
+    made = {row.name: row for row in servers.dev.flows.values() if row.id != BOT}
+    assert {name: row.type for name, row in made.items()} == {"Sales": "CHATFLOW", "Steps": "MULTIAGENT"}
+    sales = made["Sales"]
+    assert (sales.category, sales.chatbot_config, sales.deployed) == ("sales;new", '{"starterPrompts":{}}', False)
+    assert sales.follow_up_prompts == '{"status":false}'
+    assert all(DEV_KEY in row.flow_data for row in made.values())
+    assert "No flow is called 'Help'" in made_by(run, "import", "ExportData.json", "--flow", "Help", code=1)
+    one = made_by(run, "import", "ExportData.json", "--flow", "Sales", "--credential", f"openAIApi={DEV_KEY}")
+    assert "left out: deployed" in one
+    assert "(by request)" in one
+    made_by(run, "export", sales.id, "-o", "sales.json")
+    document = json.loads(Path("sales.json").read_text())
+    assert (document["category"], document["chatbotConfig"]) == ("sales;new", '{"starterPrompts":{}}')

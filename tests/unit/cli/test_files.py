@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from flowise_dev_agent.cli.files import flow_file, read_flow_file
-from flowise_dev_agent.schemas.flow_writes import FlowDocument
+from flowise_dev_agent.cli.files import flow_file
+from flowise_dev_agent.schemas.flow_exports import read_export
+from flowise_dev_agent.schemas.flow_writes import FlowDocument, FlowSettings
 from tests.unit.cli.conftest import Run
 
 FLOW = "aaaaaaaa-0000-4000-8000-000000000001"
@@ -109,9 +110,14 @@ def test_p68_what_is_not_an_id_is_refused_before_anything_is_asked(run: Run, id_
 
 def test_a_flow_survives_a_file_whoever_wrote_it() -> None:
     flow_data = '{"nodes":[],"edges":[],"viewport":{"x":1}}'
-    document = FlowDocument(id="1", name="Bot", type="AGENTFLOW", flow_data=flow_data, sha256="a", updated="u")
-    assert read_flow_file(flow_file(document)) == ("Bot", "AGENTFLOW", flow_data)
-    assert read_flow_file('{"nodes": [], "edges": []}') == (None, None, '{"nodes":[],"edges":[]}')
+    settings = FlowSettings(category="a;b", chatbot_config='{"starterPrompts": {}}')
+    document = FlowDocument(
+        id="1", name="Bot", type="AGENTFLOW", flow_data=flow_data, sha256="a", updated="u", settings=settings
+    )
+    (flow,) = read_export(flow_file(document)).flows
+    assert (flow.name, flow.type, flow.flow_data, flow.settings) == ("Bot", "AGENTFLOW", flow_data, settings)
+    (flow,) = read_export('{"nodes": [], "edges": []}').flows
+    assert (flow.name, flow.type, flow.flow_data) == (None, "CHATFLOW", '{"nodes":[],"edges":[]}')
 
 
 def test_files_that_cannot_be_read_are_named(run: Run) -> None:

@@ -129,7 +129,7 @@ async def test_writes_send_what_was_set_where_it_belongs_and_read_what_comes() -
         ("/flows/f/promote", {"wait": "3"}),
     ]
     assert [json.loads(one.content) for one in seen[2:]] == [
-        {"flow_data": "{}", "ops": None, "name": "Bot", "type": None, "dry_run": False},
+        json.loads(given.model_dump_json()),
         {"flow_data": None, "ops": [OP], "base_sha256": None, "dry_run": False},
         {"source": None, "target": "prod", "name": None, "target_chatflow_id": None, "dry_run": False},
     ]

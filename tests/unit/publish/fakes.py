@@ -101,6 +101,12 @@ class FakeServer(FakeFlowise):
             return NodeList((), etag, unchanged=True)
         return NodeList(tuple(dict(schema.raw) for schema in self._catalogue.schemas.values()), "committed")
 
+    async def list_variables(self) -> list[dict[str, Any]]:
+        return []
+
+    async def list_document_stores(self) -> list[Any]:
+        return []
+
     async def list_tools(self) -> list[dict[str, Any]]:
         return []
 
