@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from flowise_dev_agent.devkit.flowise import FlowiseAccess
-from flowise_dev_agent.errors import FlowiseAuthError, FlowiseUnreachableError
+from flowise_dev_agent.errors import FlowiseAuthError
 from flowise_dev_agent.flowise import FlowiseClient
 from flowise_dev_agent.knowledge.drift import knowledge_health
 from flowise_dev_agent.knowledge.nodes import NodeKnowledge, NodeStore
@@ -199,14 +199,3 @@ async def test_refresh_from_the_server_gives_the_committed_files(
     assert {key for row in credentials for key in row} == {
         "credential_id", "name", "type", "tags", "created_at", "updated_at"
     }  # fmt: skip
-
-
-async def test_an_unreachable_server_without_any_knowledge_falls_back_to_the_snapshot(database: Database) -> None:
-    knowledge = NodeKnowledge(300, InstanceNodes(database))
-
-    async with FlowiseClient("http://127.0.0.1:9", None) as nobody:
-        store = await knowledge.store("default", nobody)
-        with pytest.raises(FlowiseUnreachableError):
-            await knowledge.store("default", nobody, refresh=True)
-
-    assert (store.source, len(store)) == ("snapshot", 297)

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -97,12 +96,6 @@ def test_every_router_leads_only_where_its_edges_go_and_says_why(given_state: Ag
         assert next(candidate.to for candidate in decision.candidates if candidate.fits) == decision.to
 
 
-def test_p05_findings_never_lead_to_a_write() -> None:
-    bad = state(check=CheckState(findings=[finding("OPS_UNPARSEABLE")]))
-    assert routing.after_validate(bad).to == "compile_patch_ir"
-    assert routing.after_preflight(bad).to == "compile_patch_ir"
-
-
 def test_p25_a_misspelt_name_goes_to_the_op_writer_and_an_unknown_one_is_repaired_once() -> None:
     def way(**values: Any) -> str:
         return routing.after_validate(state(check=CheckState(findings=[finding("UNKNOWN_NODE_NAME")], **values))).to
@@ -122,17 +115,6 @@ def test_p21_iterations_count_up_and_never_pass_the_ceiling(iteration: int, cate
     step, following = next_step(state(iteration=iteration), Verdict(done=False, category=category, reason="r"), limits)
     assert following == (iteration + 1 if step == "iterate" else iteration)
     assert step == "review" or following < ceiling
-
-
-@pytest.mark.parametrize("category", ["CREDENTIAL", "CONFIG", "EXTERNAL", "TIMEOUT"])
-def test_p26_what_is_not_a_flow_bug_asks_instead_of_iterating(category: Any) -> None:
-    assert next_step(state(), Verdict(done=False, category=category), LIMITS) == ("review", 0)
-
-
-def test_the_same_verdict_twice_asks_the_person() -> None:
-    verdict = Verdict(done=False, category="LOGIC", reason="wrong tone")
-    assert next_step(state(), verdict, LIMITS)[0] == "iterate"
-    assert next_step(state(iteration=1, review=ReviewState(verdict=verdict)), verdict, LIMITS)[0] == "review"
 
 
 def test_p28_a_spent_budget_ends_iterating() -> None:

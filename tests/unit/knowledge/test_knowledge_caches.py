@@ -117,17 +117,6 @@ async def test_an_unreadable_server_falls_back_to_the_snapshot_and_is_asked_agai
     assert (await knowledge.store("a", server)).source == "live"
 
 
-async def test_what_was_read_live_outlives_an_outage() -> None:
-    clock, server = Clock(), Server()
-    knowledge = NodeKnowledge(300, MemoryNodes(clock), clock=clock)
-    await knowledge.store("a", server)
-
-    server.down = True
-    clock.now += 301
-
-    assert list((await knowledge.store("a", server)).schemas) == ["own"]
-
-
 async def test_refresh_asks_at_once_and_says_when_it_cannot() -> None:
     server = Server()
     knowledge = NodeKnowledge(300, MemoryNodes())
@@ -161,22 +150,6 @@ async def test_another_server_under_the_same_id_is_asked_at_once() -> None:
     other = await NodeKnowledge(300, cache).store("a", Server(nodes=[{"name": "other"}], endpoint="http://b.test"))
 
     assert list(other.schemas) == ["other"]
-
-
-async def test_repair_asks_for_one_type_and_keeps_it_for_every_worker() -> None:
-    server, cache = Server(), MemoryNodes()
-    knowledge, other_worker = NodeKnowledge(300, cache), NodeKnowledge(300, cache)
-    before = await knowledge.store("a", server)
-    await other_worker.store("a", server)
-
-    repair = await knowledge.repair("a", server, "late")
-    after = await other_worker.store("a", server)
-
-    assert repair.schema is not None
-    assert (repair.decision.action, repair.updated) == ("update_new_node", True)
-    assert (list(after.schemas), after.repaired, list(before.schemas)) == (["own", "late"], ("late",), ["own"])
-    assert after.fingerprint == before.fingerprint
-    assert server.calls == ["version", "nodes", "node late"]
 
 
 async def test_repair_keeps_what_is_known_in_this_version_and_takes_a_newer_one() -> None:
