@@ -297,9 +297,12 @@ def cookies_of(headers: Headers) -> dict[str, str]:
     return cookie_parser(headers.get("cookie", ""))
 
 
+_WITH_FLOW = frozenset({"/flows/import", "/flows/test", "/flows/validate", "/patterns/import"})
+
+
 def carries_flow(path: str) -> bool:
     """True if the body of a request to this path may hold a whole flow."""
-    return path == "/flows/import" or (path.startswith("/flows/") and path.endswith("/apply"))
+    return path in _WITH_FLOW or (path.startswith("/flows/") and path.endswith("/apply"))
 
 
 class BodyLimitMiddleware:

@@ -5,6 +5,7 @@ provider of spans is our own, not the global one of the process: SDKs of models 
 """
 
 import logging
+import os
 import threading
 from asyncio import to_thread
 from collections.abc import AsyncGenerator, Generator, Mapping
@@ -29,6 +30,8 @@ Attributes = Mapping[str, str | int | float | bool]
 #: Time that the last spans get when the process stops.
 _FLUSH_SECS: Final = 2.0
 _PROPAGATOR: Final = TraceContextTextMapPropagator()
+#: Switches of a former tracer: LangGraph fails where they are set and LangSmith is off.
+_FORMER_SWITCHES: Final = ("LANGCHAIN_TRACING", "LANGCHAIN_HANDLER")
 _tracer: Tracer | None = None
 
 
@@ -138,6 +141,8 @@ def configure_tracing(settings: TracingSettings) -> bool:
     # The import is slow, and commands that only call a service never trace.
     import langsmith
 
+    for name in _FORMER_SWITCHES:
+        os.environ.pop(name, None)
     if settings.key is None:
         langsmith.configure(enabled=False)
         return False

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
@@ -18,6 +19,10 @@ _QUEUE: Final = """
     FROM runs WHERE status = 'queued'
 """
 _PROBE: Final = "INSERT INTO probe VALUES (1, now()) ON CONFLICT (id) DO UPDATE SET checked_at = now()"
+#: An update of one row fits into its page: this one needs new files and pages, about 120 KB, until it is committed.
+_ROOM: Final = """
+    CREATE TEMPORARY TABLE probe_room ON COMMIT DROP AS SELECT md5(number::text) FROM generate_series(1, 2000) AS number
+"""
 # A job taken by a worker, or work without a job.
 _BUSY: Final = """
     SELECT EXISTS (SELECT 1 FROM procrastinate_jobs WHERE status = 'doing')
@@ -93,7 +98,11 @@ async def _write(connection: Connection) -> None:
     """Test a write. Raises DatabaseUnavailableError if the database rejects it: a full disk, a standby."""
     try:
         await connection.execute(_PROBE)
-    except psycopg.InternalError as error:
+        # A database may keep its roles from making temporary tables.
+        with suppress(psycopg.errors.InsufficientPrivilege):
+            async with connection.transaction():
+                await connection.execute(_ROOM)
+    except (psycopg.InternalError, psycopg.errors.DiskFull) as error:
         raise DatabaseUnavailableError(
             "The database answers but takes no writes.", hint="Check its disk, and that it is not a standby."
         ) from error

@@ -1,12 +1,15 @@
 """Import, apply, promote and export over HTTP: shapes, waiting, limits, problems."""
 
 import json
+import re
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 import httpx2
 import pytest
 
+from flowise_dev_agent.api.middleware import carries_flow
 from flowise_dev_agent.api.problems import MAX_BODY_BYTES, MAX_FLOW_BODY_BYTES
 from flowise_dev_agent.errors import (
     StaleBaseError,
@@ -123,6 +126,16 @@ async def test_p64_odd_writes_are_refused_before_anything_is_asked(
     response = await http.post(path, json=body)
     assert (response.status_code, response.json()["code"]) == (422, "invalid_request")
     assert engine.flow_writer.calls == []
+
+
+def test_every_route_that_takes_a_flow_or_ops_takes_a_large_body() -> None:
+    document = json.loads(Path("docs/openapi.json").read_text("utf-8"))
+    for path, methods in document["paths"].items():
+        for told in methods.values():
+            names = re.findall(r'schemas/(\w+)"', json.dumps(told.get("requestBody", {})))
+            fields = {field for name in names for field in document["components"]["schemas"][name]["properties"]}
+            if fields & {"flow_data", "ops"} and path.startswith(("/flows", "/patterns")):
+                assert carries_flow(path), path
 
 
 async def test_a_body_with_a_flow_may_be_larger_than_others(http: httpx2.AsyncClient, engine: EngineDouble) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import langsmith
 import pytest
+from langgraph.graph import StateGraph
 from langsmith.run_helpers import get_tracing_context
 from langsmith.run_trees import get_cached_client
 from langsmith.utils import get_env_var, tracing_is_enabled
@@ -85,3 +86,33 @@ def test_p102_what_is_traced_has_its_secrets_masked(monkeypatch: pytest.MonkeyPa
     sent = [client._hide_run_inputs(traced), client._hide_run_outputs(traced), client._hide_run_error(planted)]
     assert planted not in str(sent)
     assert "dXNlcjpwYXNz" not in str(sent)
+
+
+SWITCHES = (
+    "TRACING",
+    "TRACING_V1",
+    "TRACING_V2",
+    "HANDLER",
+    "VERBOSE",
+    "DEBUG",
+    "SESSION",
+    "PROJECT",
+    "RUNS_ENDPOINTS",
+)
+
+
+@pytest.mark.parametrize("value", ["true", "1", "langchain", ""])
+async def test_no_variable_of_the_library_fails_a_graph(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
+    for prefix in ("LANGCHAIN_", "LANGSMITH_"):
+        for name in SWITCHES:
+            monkeypatch.setenv(prefix + name, value)
+            monkeypatch.setenv((prefix + name).lower(), value)
+    for name in ("LANGCHAIN_TRACING_V2", "LANGSMITH_TRACING"):  # settings of ours, in any case
+        monkeypatch.setenv(name, "false")
+        monkeypatch.delenv(name.lower())
+    configure_tracing(settings())
+    graph = StateGraph(dict)
+    graph.add_node("one", lambda _: {"done": True})
+    graph.set_entry_point("one")
+    assert await graph.compile().ainvoke({}) == {"done": True}
+    assert not tracing_is_enabled()
