@@ -25,6 +25,7 @@ from tests.doors.peer import Peer
 from tests.doors.peers import DOORS
 from tests.doors.sessions import FLOWISE_KEY, own_variables, service
 from tests.e2e.scripted import REQUIREMENT, SUPPORT
+from tests.fixtures.metrics import value_of
 
 CANARY = "canary-5d41402abc4b"
 KEY = f"sk-doors-{CANARY}"
@@ -163,7 +164,14 @@ async def test_without_a_collector_nothing_is_traced_and_the_trace_of_the_caller
 
 
 async def test_what_fails_is_told_by_the_code_of_its_error(database_dsn: str, flowise: WatchedFlowise) -> None:
-    exporter = InMemorySpanExporter()
+    def counted() -> list[float]:
+        return [
+            value_of("fda_model_call_duration_seconds_count", provider="openai", phase="classify", result="model_auth"),
+            value_of("fda_run_failures_total", code="model_auth", end="failed"),
+            value_of("fda_flowise_call_duration_seconds_count", route="GET /chatflows/:id", result="flowise_not_found"),
+        ]
+
+    exporter, before = InMemorySpanExporter(), counted()
     async with (
         sending_spans(TracingSettings(), exporter),
         sessions(database_dsn, flowise, "openai", OPENAI_API_KEY=KEY) as (http, _),
@@ -177,6 +185,7 @@ async def test_what_fails_is_told_by_the_code_of_its_error(database_dsn: str, fl
     assert [failed[name] for name in names] == ["model_auth"] * 3
     assert failed["GET /chatflows/:id"] == "flowise_not_found"
     assert [span.name for span in spans if CANARY in told(span)] == []
+    assert [now - then for now, then in zip(counted(), before, strict=True)] == [1, 1, 1]
 
 
 async def test_the_log_tells_the_story_of_a_session_in_few_lines(

@@ -1,15 +1,20 @@
 """The pages in `docs/` say what the code says: routes, error codes, metrics, and links that lead somewhere."""
 
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import yaml
+from prometheus_client import Counter, Histogram
+from prometheus_client.metrics import MetricWrapperBase
 
 from flowise_dev_agent import errors
 from flowise_dev_agent.api import problems
 from flowise_dev_agent.api.app import create_app
 from flowise_dev_agent.mcp import server
+from flowise_dev_agent.observability import metrics
 from flowise_dev_agent.settings import Settings
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -67,6 +72,44 @@ def test_the_operations_page_names_exactly_the_metrics_that_exist() -> None:
     counters = set(re.findall(r'Counter\(\s*"(fda_[a-z_]+)"', code))
     exist = {f"{name}_total" if name in counters else name for name in re.findall(r'"(fda_[a-z_]+)"', code)}
     assert set(re.findall(r"`(fda_[a-z_]+)`", (DOCS / "operations.md").read_text())) == exist
+
+
+def queries() -> list[str]:
+    """The queries of the alert rules and of the dashboard."""
+    rules = yaml.safe_load((DOCS / "operations" / "alerts.yml").read_text())
+    panels = json.loads((DOCS / "operations" / "dashboard.json").read_text())["panels"]
+    alerts = [rule["expr"] for group in rules["groups"] for rule in group["rules"]]
+    return alerts + [target["expr"] for panel in panels for target in panel["targets"]]
+
+
+@pytest.fixture(scope="module")
+def labels_of() -> dict[str, set[str]]:
+    """The labels of each sample that a process gives to Prometheus."""
+    measured = (ROOT / "flowise_dev_agent/ops/health.py").read_text()
+    found = {
+        name: {*re.findall(r"\w+", labels)}
+        for name, labels in re.findall(r'gauge\("(fda_\w+)"[^\[\n]*(?:\[(.*?)\])?', measured)
+    }
+    for metric in metrics.REGISTRY.collect():
+        # Families without a sample yet have their name only.
+        found |= {sample.name: {*sample.labels} for sample in metric.samples if sample.name.startswith("process_")}
+    for metric in vars(metrics).values():
+        if isinstance(metric, MetricWrapperBase):
+            counts = ("_count", "_sum", "_bucket") if isinstance(metric, Histogram) else ()
+            ends = ("_total",) if isinstance(metric, Counter) else counts or ("",)
+            found |= {metric._name + end: {*metric._labelnames, "le"} for end in ends}
+    return found
+
+
+@pytest.mark.parametrize("query", queries())
+def test_alerts_and_dashboard_ask_for_metrics_and_labels_that_exist(query: str, labels_of: dict[str, set[str]]) -> None:
+    asked = re.findall(r"\b((?:fda|process)_\w+)(?:\{([^}]*)\})?", query)
+    assert asked
+    assert {name for name, _ in asked} <= {*labels_of}
+    labels = {*re.findall(r"(\w+)(?:=~|!~|!=|=)", " ".join(filters for _, filters in asked))}
+    labels |= {*re.findall(r"\w+", " ".join(re.findall(r"by \(([^)]*)\)", query)))}
+    assert labels <= set[str]().union(*(labels_of[name] for name, _ in asked))
+    assert query.count("(") == query.count(")")
 
 
 def test_the_mcp_page_names_exactly_the_tools_of_the_server() -> None:
