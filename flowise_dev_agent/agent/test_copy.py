@@ -2,7 +2,7 @@
 never those of the copy.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 from flowise_dev_agent.agent.context import AgentContext
@@ -15,7 +15,6 @@ from flowise_dev_agent.flowise.models import Chatflow
 from flowise_dev_agent.patch import GraphIR, payload_sha256
 from flowise_dev_agent.publish import Base, draft_columns, uploaded_file
 from flowise_dev_agent.testing.simulation import Simulation
-from flowise_dev_agent.testing.trials import TrialRun
 from flowise_dev_agent.texts import text
 
 #: Vector store that a process of Flowise keeps for one flow: a copy has to be filled, too.
@@ -32,15 +31,6 @@ class AskedFlow:
     #: Reason why no test may run: it would change the world.
     forbidden: str | None = None
 
-    def told(self, run: TrialRun) -> TrialRun:
-        """Run that says what of it was simulated."""
-        used = self.simulation.used_in(run.trace)
-        if not used:
-            return run
-        return replace(
-            run, trial=run.trial.model_copy(update={"simulated": used}), trace=self.simulation.told(run.trace)
-        )
-
 
 async def to_test(
     state: AgentState, context: AgentContext, domains: Domains, emit: Emitter, flow: Chatflow, suite: TestSuite
@@ -48,7 +38,7 @@ async def to_test(
     """The flow to ask in the tests of `flow`; makes or brings up to date its copy where one is needed."""
     if len(suite.not_testable) == len(suite.cases):
         return AskedFlow(flow.id, Simulation(flow.flow_data))
-    simulation = await domains.primary.simulate(context, flow.flow_data)
+    simulation = await domains.primary.simulate(context, flow.flow_data, suite.cases)
     graph = GraphIR.from_flow_data(flow.flow_data)
     if simulation.acting or (simulation.stand_ins and uploaded_file(graph)):
         does = [*simulation.acting, *(one.action for one in simulation.stand_ins)]

@@ -51,7 +51,7 @@ def plan_details(
         allows=capability_words(plan.capability, language, {**known, **_typed(plan, base, titles, schemas)}),
         outline=flow_outline(plan, base, after, titles) if plan.nodes else [],
         names={id_: name for id_, name in known.items() if id_ in titles or id_ in used},
-        simulated=[shortened(masked(one), _ACTION) for one in simulated(after, schemas).actions()],
+        simulated=[shortened(masked(one), _ACTION) for one in simulated(after, schemas, plan.tests).actions()],
     )
 
 

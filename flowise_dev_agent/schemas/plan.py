@@ -151,6 +151,9 @@ class TestCase(Contract):
     payload: NamedValues | None = None
     human: Decisions = Field(default_factory=list[Decision], description="one per question to a person")
     human_feedback: str = ""
+    answers: NamedValues | None = Field(
+        default=None, description="by node id or tool name: what it answers in this test, instead of being called"
+    )
     expect: Expectation = Expectation()
 
     @model_validator(mode="before")

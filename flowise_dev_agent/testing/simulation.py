@@ -9,14 +9,15 @@ runs its own code instead of a request, for chatflows and for tools of agents al
 import base64
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any, Final
 
 from flowise_dev_agent.patch import GraphIR, NodeSchema, Schemas
 from flowise_dev_agent.patch.model.node import FlowNode, init_node
 from flowise_dev_agent.schemas.base import JsonValue
+from flowise_dev_agent.schemas.plan import TestCase
 from flowise_dev_agent.schemas.verdict import Trace, TraceStep
 from flowise_dev_agent.testing import effects
 from flowise_dev_agent.testing.tool_names import spelt
@@ -26,6 +27,8 @@ _ROWS: Final = "agentTools"
 _ROW_TOOL: Final = "agentSelectedTool"
 #: Reads of the answer of an HTTP step, which its stand-in does not have under this path.
 _HTTP_READ: Final = r"\{\{\s*%s\.output\.http\.([\w.\[\]$-]{1,200})\s*\}\}"
+#: Beginning of the keys in the state of a flow that hold what is read of a stand-in.
+_STATE: Final = "simulated_"
 _STEP_IN_PATH: Final = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
 _NUMBER: Final = re.compile(
     r"(?:id|count|number|qty|quantity|amount|price|total|sum|score|age|year|kilos|percent)s?$", re.I
@@ -88,7 +91,8 @@ class Simulation:
 
     def told(self, trace: Trace) -> Trace:
         """Trace with the replaced steps under their own types, with what they were given."""
-        return trace.model_copy(update={"steps": [self._step(step) for step in trace.steps]})
+        state = {key: value for key, value in trace.state.items() if not key.startswith(_STATE)}
+        return trace.model_copy(update={"steps": [self._step(step) for step in trace.steps], "state": state})
 
     def _step(self, step: TraceStep) -> TraceStep:
         if step.node_id not in self.types:
@@ -105,30 +109,33 @@ class Simulation:
         )
 
 
-def simulated(graph: GraphIR, schemas: Schemas, samples: Mapping[str, JsonValue] | None = None) -> Simulation:
-    """Simulation of a flow. `samples` are answers by node id; others have the fields that the flow reads."""
+NOTHING_SIMULATED: Final = Simulation("")
+
+
+def simulated(graph: GraphIR, schemas: Schemas, tests: Iterable[TestCase] = ()) -> Simulation:
+    """Simulation of a flow. What a test gives as an answer is simulated, also where it only reads; what changes the
+    world is simulated in any case, without an answer by the fields that the flow reads.
+    """
     function, toolkit = schemas.get(effects.FUNCTION_STEP), schemas.get(_TOOLKIT)
-    whole, given = graph.to_flow_data(), samples or {}
+    whole, given = graph.to_flow_data(), _answers_of(tests)
     stand_ins: list[StandIn] = []
     acting: list[str] = []
-    answers: dict[str, JsonValue] = {}
     types: dict[str, str] = {}
     nodes: list[FlowNode] = []
+    reads = _reads_of_http(whole)
     for node in graph.nodes:
         effect = effects.step_effect(node.name, node.category, node.inputs)
         new = node
-        if effect == "changes" and not node.is_note:
-            answer = given.get(node.id, sample_answer(node.id, whole))
-            made = _step_stand_in(node, function, answer) or _tool_stand_in(node, toolkit, answer)
-            if made is None:
-                acting.append(node.label or node.id)
-            else:
+        if not node.is_note and (effect == "changes" or (effect == "reads" and node.id in given)):
+            answer = _Answer(given.get(node.id, {}), sample_answer(node.id, whole))
+            made = _step_stand_in(node, function, answer, reads) or _tool_stand_in(node, toolkit, answer)
+            if made is not None:
                 new, stand_in = made
                 stand_ins.append(stand_in)
                 if not stand_in.tool:
                     types[node.id] = node.name
-                if node.name == effects.HTTP:
-                    answers[node.id] = answer
+            elif effect == "changes":
+                acting.append(node.label or node.id)
         elif isinstance(rows := node.inputs.get(_ROWS), list) and toolkit is not None:
             changed, found = _rows(node, rows, given)
             if found:
@@ -138,12 +145,55 @@ def simulated(graph: GraphIR, schemas: Schemas, samples: Mapping[str, JsonValue]
         nodes.append(new)
     if not stand_ins:
         return Simulation(whole, acting=acting)
-    if answers:
-        nodes = [_reading(node, answers) for node in nodes]
+    moved = {read: key for read, key in reads.items() if read[0] in types}
+    nodes = [_reading(node, moved) for node in nodes] if moved else nodes
     return Simulation(graph.with_parts(nodes, graph.edges).to_flow_data(), stand_ins, acting, types)
 
 
-def _step_stand_in(node: FlowNode, schema: NodeSchema | None, answer: JsonValue) -> tuple[FlowNode, StandIn] | None:
+def _answers_of(tests: Iterable[TestCase]) -> dict[str, dict[str, JsonValue]]:
+    """Answers by what gives them (id of a node, or name or type of a tool), then by test."""
+    found: dict[str, dict[str, JsonValue]] = {}
+    for test in tests:
+        for name, answer in (test.answers or {}).items():
+            found.setdefault(name, {})[test.id] = _parsed(answer)
+    return found
+
+
+def _parsed(answer: JsonValue) -> JsonValue:
+    """Answer, read as JSON where it is JSON in a text."""
+    if isinstance(answer, str) and answer.lstrip()[:1] in ("{", "["):
+        with suppress(ValueError, RecursionError):
+            return json.loads(answer)
+    return answer
+
+
+@dataclass(frozen=True)
+class _Answer:
+    """Answer of a stand-in: by test, else the first of a test, else a sample."""
+
+    by_test: Mapping[str, JsonValue]
+    sample: JsonValue
+
+    def code(self, *, as_text: bool) -> str:
+        """Code that gives the answer. The id of the session ends with the test and the number of its trial."""
+
+        def written(value: JsonValue) -> str:
+            return _json(value if isinstance(value, str) or not as_text else json.dumps(value, ensure_ascii=False))
+
+        first = next(iter(self.by_test.values()), self.sample)
+        if not self.by_test:
+            return f"return {written(first)};"
+        table = ", ".join(f"{json.dumps(test)}: {written(value)}" for test, value in self.by_test.items())
+        return (
+            "const of = /-(t\\d+)-\\d+$/.exec(String($flow.sessionId || ''));\n"
+            f"const answers = {{{table} }};\n"
+            f"return of && of[1] in answers ? answers[of[1]] : {written(first)};"
+        )
+
+
+def _step_stand_in(
+    node: FlowNode, schema: NodeSchema | None, answer: _Answer, reads: Mapping[tuple[str, str], str]
+) -> tuple[FlowNode, StandIn] | None:
     if schema is None or node.name not in (effects.HTTP, effects.TOOL_STEP, effects.FLOW_STEP, effects.FUNCTION_STEP):
         return None
     inputs, check = node.inputs, ""
@@ -151,7 +201,11 @@ def _step_stand_in(node: FlowNode, schema: NodeSchema | None, answer: JsonValue)
         case effects.HTTP:
             given = {key: inputs.get(key) for key in ("method", "url", "queryParams", "bodyType", "body")}
             action, check = f"{inputs.get('method') or 'GET'} {inputs.get('url') or ''}".rstrip(), _BODY_CHECK
-            update = None
+            update = [
+                {"key": key, "value": f"{{{{ output{_dotted(path.removeprefix('data'))} }}}}"}
+                for (id_, path), key in reads.items()
+                if id_ == node.id and path.startswith("data")
+            ]
         case effects.TOOL_STEP:
             rows = inputs.get("toolInputArgs")
             given = {
@@ -178,14 +232,14 @@ def _step_stand_in(node: FlowNode, schema: NodeSchema | None, answer: JsonValue)
     ]
     names = {row["variableName"] for row in variables}
     declared = "".join(f"const ${name} = '';\n" for name in ("url", "body", "bodyType") if check and name not in names)
-    code = f"{declared}{check}\nreturn {_json(answer)};"
+    code = f"{declared}{check}\n{answer.code(as_text=False)}"
     values: dict[str, Any] = {"customFunctionInputVariables": variables, "customFunctionJavascriptFunction": code}
     if update:
         values["customFunctionUpdateState"] = update
     return _replaced(node, schema, values), StandIn(node.id, node.label or node.id, action)
 
 
-def _tool_stand_in(node: FlowNode, schema: NodeSchema | None, answer: JsonValue) -> tuple[FlowNode, StandIn] | None:
+def _tool_stand_in(node: FlowNode, schema: NodeSchema | None, answer: _Answer) -> tuple[FlowNode, StandIn] | None:
     if schema is None or node.category not in effects.TOOL_CATEGORIES:
         return None
     names = _names(node.name, node.label, node.inputs)
@@ -194,19 +248,23 @@ def _tool_stand_in(node: FlowNode, schema: NodeSchema | None, answer: JsonValue)
     return new, StandIn(node.id, node.label or node.id, node.label or node.name, node.name, found)
 
 
-def _rows(node: FlowNode, rows: Sequence[Any], given: Mapping[str, JsonValue]) -> tuple[list[Any], list[StandIn]]:
+def _rows(
+    node: FlowNode, rows: Sequence[Any], given: Mapping[str, Mapping[str, JsonValue]]
+) -> tuple[list[Any], list[StandIn]]:
     """Rows of an agent's tools with stand-ins for those that change the world."""
     changed: list[Any] = []
     found: list[StandIn] = []
     for row in rows:
         type_ = str(row.get(_ROW_TOOL) or "") if isinstance(row, dict) else ""
-        if not type_ or effects.tool_effect(type_) != "changes":
-            changed.append(row)
-            continue
-        config = row.get(f"{_ROW_TOOL}Config")
+        config = row.get(f"{_ROW_TOOL}Config") if type_ else None
         inputs = config if isinstance(config, dict) else {}
         names = _names(type_, type_, inputs)
-        answer = given.get(type_, sample_answer(type_, ""))
+        own = next((given[name] for name in (*names, type_, node.id) if name in given), {})
+        effect = effects.tool_effect(type_)
+        if not type_ or not (effect == "changes" or (effect == "reads" and own)):
+            changed.append(row)
+            continue
+        answer = _Answer(own, sample_answer(type_, ""))
         stand_in = _toolkit_inputs(names, _about(type_, inputs), answer)
         changed.append({**row, _ROW_TOOL: _TOOLKIT, f"{_ROW_TOOL}Config": {_ROW_TOOL: _TOOLKIT, **stand_in}})
         named = ", ".join(names)
@@ -227,7 +285,7 @@ def _replaced(node: FlowNode, schema: NodeSchema, values: Mapping[str, Any]) -> 
 # --- tools -----------------------------------------------------------------------------------------------------------
 
 
-def _toolkit_inputs(names: Sequence[str], about: str, answer: JsonValue) -> dict[str, JsonValue]:
+def _toolkit_inputs(names: Sequence[str], about: str, answer: _Answer) -> dict[str, JsonValue]:
     """Inputs of an OpenAPI toolkit whose operations run code that answers."""
     body = {
         "content": {"application/json": {"schema": {"type": "object", "properties": {"input": {"type": "string"}}}}}
@@ -241,13 +299,12 @@ def _toolkit_inputs(names: Sequence[str], about: str, answer: JsonValue) -> dict
         "servers": [{"url": "http://stand-in"}],
     }
     encoded = base64.b64encode(json.dumps({**document, "paths": paths}).encode()).decode()
-    said = answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False)
     return {
         "inputType": "file",
         "openApiFile": f"data:application/json;base64,{encoded},filename:stand-in.json",
         "selectedServer": "http://stand-in",
         "selectedEndpoints": "",
-        "customCode": f"return {_json(said)};",
+        "customCode": answer.code(as_text=True),
     }
 
 
@@ -313,9 +370,20 @@ def _steps(path: str) -> list[str | int]:
     return [int(index) if index else name for name, index in _STEP_IN_PATH.findall(path)]
 
 
-def _reading(node: FlowNode, answers: Mapping[str, JsonValue]) -> FlowNode:
-    """Node whose reads of the answers of HTTP steps hold the values themselves."""
-    inputs = _with_reads(node.inputs, answers)
+def _dotted(path: str) -> str:
+    """Path without brackets, as Flowise reads it in an update of the state."""
+    return re.sub(r"\[(\d+)\]", r".\1", path)
+
+
+def _reads_of_http(flow_data: str) -> dict[tuple[str, str], str]:
+    """Key in the state of the flow for each (step, path) that is read of the answer of an HTTP step."""
+    found = dict.fromkeys(re.findall(_HTTP_READ % r"([\w-]{1,200})", flow_data))
+    return {read: f"{_STATE}{number}" for number, read in enumerate(found)}
+
+
+def _reading(node: FlowNode, moved: Mapping[tuple[str, str], str]) -> FlowNode:
+    """Node that reads the answers of HTTP steps where their stand-ins put them: in the state of the flow."""
+    inputs = _with_reads(node.inputs, moved)
     if inputs == node.inputs:
         return node
     new = node.copy()
@@ -323,28 +391,25 @@ def _reading(node: FlowNode, answers: Mapping[str, JsonValue]) -> FlowNode:
     return new
 
 
-def _with_reads(value: Any, answers: Mapping[str, JsonValue]) -> Any:
+def _with_reads(value: Any, moved: Mapping[tuple[str, str], str]) -> Any:
     if isinstance(value, dict):
-        return {key: _with_reads(item, answers) for key, item in value.items()}
+        return {key: _with_reads(item, moved) for key, item in value.items()}
     if isinstance(value, list):
-        return [_with_reads(item, answers) for item in value]
+        return [_with_reads(item, moved) for item in value]
     if not isinstance(value, str) or ".output.http." not in value:
         return value
-    for node_id, answer in answers.items():
-        value = re.sub(_HTTP_READ % re.escape(node_id), partial(_read, answer), value)
+    for (node_id, path), key in moved.items():
+        read = _HTTP_READ % re.escape(node_id)
+        value = re.sub(read, lambda found, path=path, key=key: _moved(found, path, key), value)
     return value
 
 
-def _read(answer: JsonValue, found: re.Match[str]) -> str:
-    value: Any = {"data": answer, "status": 200, "statusText": "OK", "headers": {}}
-    for step in _steps(found[1]):
-        if isinstance(step, int):
-            value = value[step] if isinstance(value, list) and step < len(value) else None
-        else:
-            value = value.get(step) if isinstance(value, dict) else None
-    if value is None:
+def _moved(found: re.Match[str], path: str, key: str) -> str:
+    """Read of the state in place of the read of this path; what an answer has beside its data is that of a success."""
+    if found[1] != path:
         return found[0]
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    beside = {"status": "200", "statusText": "OK"}
+    return beside.get(path, f"{{{{ $flow.state.{key} }}}}")
 
 
 def _json(value: Any) -> str:

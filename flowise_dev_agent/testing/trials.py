@@ -20,6 +20,7 @@ from flowise_dev_agent.schemas.base import JsonObject
 from flowise_dev_agent.schemas.plan import MOST_DECISIONS, Decision, Expectation, TestCase
 from flowise_dev_agent.schemas.verdict import Trace, Trial, VerdictCategory
 from flowise_dev_agent.testing.cases import MOST_TESTS, next_id
+from flowise_dev_agent.testing.simulation import NOTHING_SIMULATED, Simulation
 from flowise_dev_agent.testing.traces import Exchange, trace_of
 from flowise_dev_agent.testing.verdicts import classify_failure, classify_prediction, failure_text
 from flowise_dev_agent.texts import text
@@ -53,6 +54,8 @@ class TrialConversation:
     not_testable: str | None = None
     #: Images sent with the first message.
     images: Sequence[ImageUpload] = ()
+    #: Stand-ins in the flow that is asked.
+    simulation: Simulation = NOTHING_SIMULATED
 
 
 #: Runs a case: (case, number of the trial).
@@ -156,6 +159,9 @@ class ConversationRunner:
             test=case.id,
             human=[decision for _, decision in self._decisions],
         )
+        if used := self._of.simulation.used_in(trace):
+            trial = trial.model_copy(update={"simulated": used})
+            trace = self._of.simulation.told(trace)
         return TrialRun(trial, trace, tuple(self._decisions))
 
     def _said(self) -> Sequence[str]:

@@ -1,7 +1,7 @@
 """The Flowise domain: retrieval over node schemas, ops, validation, predictions, verdicts."""
 
 import asyncio
-from collections.abc import Set
+from collections.abc import Sequence, Set
 from contextlib import suppress
 from dataclasses import replace
 from typing import Final
@@ -184,9 +184,9 @@ class FlowiseCapability(FlowDomain):
     def more_tests(self, suite: TestSuite, flow_data: str, ran: Set[str]) -> list[TestCase]:
         return branch_cases(suite.cases, GraphIR.from_flow_data(flow_data), ran)
 
-    async def simulate(self, context: AgentContext, flow_data: str) -> Simulation:
+    async def simulate(self, context: AgentContext, flow_data: str, tests: Sequence[TestCase]) -> Simulation:
         schemas = (await context.knowledge.nodes()).schemas
-        return await asyncio.to_thread(lambda: simulated(GraphIR.from_flow_data(flow_data), schemas))
+        return await asyncio.to_thread(lambda: simulated(GraphIR.from_flow_data(flow_data), schemas, tests))
 
     async def run_trial(self, context: AgentContext, conversation: TrialConversation) -> TrialRun:
         run = await ConversationRunner(context.flowise, conversation).run()

@@ -110,9 +110,9 @@ async def test_v2(state: AgentState, runtime: Runtime[AgentContext], *, domains:
         async with gate:
             why_not = suite.not_testable.get(case.id) or asked.forbidden
             conversation = TrialConversation(
-                asked.chatflow_id, flow_data, case, number, session, why_not, images=images
+                asked.chatflow_id, flow_data, case, number, session, why_not, images, asked.simulation
             )
-            run = asked.told(await domains.primary.run_trial(context, conversation))
+            run = await domains.primary.run_trial(context, conversation)
         if state.intent.operation == "update" and not state.write.draft_id and not asked.copy_id:
             # Best effort: without the permission the conversation stays in the live flow's chat history.
             with suppress(FlowiseError):

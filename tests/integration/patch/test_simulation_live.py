@@ -107,15 +107,17 @@ class World:
         self._client, self._access, self._schemas = client, access, schemas
 
     async def ask(
-        self, ops: list[PatchOp], kind: str, samples: Mapping[str, Any] | None = None
+        self, ops: list[PatchOp], kind: str, answers: Mapping[str, Any] | None = None
     ) -> tuple[TrialRun, Simulation]:
         text = compile_ops(GraphIR.empty(), ops, self._schemas).flow_data
-        simulation = simulated(GraphIR.from_flow_data(text), self._schemas, samples)
+        case = TestCase(id="t1", turns=['Say "hello"'], answers=dict(answers) if answers else None)
+        simulation = simulated(GraphIR.from_flow_data(text), self._schemas, [case])
         flow = await self._client.create_chatflow(
             ChatflowCreate(name="simulated", flow_data=simulation.flow_data, type=kind)
         )
-        case = TestCase(id="t1", turns=['Say "hello"'])
-        run = await ConversationRunner(self._client, TrialConversation(flow.id, text, case, 1, f"sim-{flow.id}")).run()
+        run = await ConversationRunner(
+            self._client, TrialConversation(flow.id, text, case, 1, f"sim-{flow.id}-t1-1", simulation=simulation)
+        ).run()
         return run, simulation
 
     @property
@@ -130,11 +132,11 @@ def world(flowise_client: FlowiseClient, flowise: FlowiseAccess, schemas: Schema
 
 async def test_an_http_step_answers_with_a_sample(world: World, outside: Outside) -> None:
     ops = http_flow(world.bind, outside.endpoint, '{"q": "plain"}')
-    run, simulation = await world.ask(ops, "AGENTFLOW", {"httpAgentflow_0": {"order": {"id": "A-7"}}})
+    run, _ = await world.ask(ops, "AGENTFLOW", {"httpAgentflow_0": {"order": {"id": "A-7"}}})
     assert run.trial.error == ""
     assert run.trial.answer == "Order A-7 is in."
-    assert simulation.used_in(run.trace) == [f"POST {outside.endpoint}/orders"]
-    told = simulation.told(run.trace).steps[1]
+    assert run.trial.simulated == [f"POST {outside.endpoint}/orders"]
+    told = run.trace.steps[1]
     assert told.name == "httpAgentflow"
     assert told.simulated
     assert isinstance(told.input, dict)
@@ -158,15 +160,41 @@ async def test_a_tool_of_an_agent_answers_with_a_sample(
 
     rule = standin.script("hello", reply)
     try:
-        run, simulation = await world.ask(build(world.bind, outside.endpoint), kind)
+        run, _ = await world.ask(build(world.bind, outside.endpoint), kind)
     finally:
         standin.reset()
     assert rule.calls >= 2
     assert run.trial.error == ""
     assert "1001" in run.trial.answer
     assert run.trial.used_tools == ["place_order"]
-    assert len(simulation.used_in(run.trace)) == 1
+    assert len(run.trial.simulated) == 1
     assert json.loads(run.trace.used_tools[0].model_dump_json())["input"]
+
+
+async def test_an_address_that_a_test_answers_is_not_called_and_its_branches_are_shown(
+    world: World, outside: Outside
+) -> None:
+    rows: Any = [
+        {"type": "number", "value1": "{{ httpAgentflow_0.output.http.data.items[0].qty }}", "operation": "larger"}
+        | {"value2": "10"}
+    ]
+    ops = [
+        add("startAgentflow"),
+        add("httpAgentflow", method="GET", url=f"{outside.endpoint}/stock"),
+        add("conditionAgentflow"),
+        SetParam(node_id="conditionAgentflow_0", param_name="conditions", value=rows),
+        add("directReplyAgentflow", directReplyMessage="Enough: {{ httpAgentflow_0.output.http.data.items[0].name }}."),
+        add("directReplyAgentflow", 1, directReplyMessage="Order more."),
+        connect("startAgentflow_0", "httpAgentflow_0"),
+        connect("httpAgentflow_0", "conditionAgentflow_0"),
+        connect("conditionAgentflow_0", "directReplyAgentflow_0", output="0"),
+        connect("conditionAgentflow_0", "directReplyAgentflow_1", output="1"),
+    ]
+    for qty, said in ((12, "Enough: Lamp."), (3, "Order more.")):
+        answers = {"httpAgentflow_0": json.dumps({"items": [{"name": "Lamp", "qty": qty}]})}
+        run, _ = await world.ask(ops, "AGENTFLOW", answers)
+        assert (run.trial.error, run.trial.answer) == ("", said)
+        assert not any(key.startswith("simulated_") for key in run.trace.state)
 
 
 async def test_what_only_reads_stays(world: World, outside: Outside, schemas: Schemas) -> None:

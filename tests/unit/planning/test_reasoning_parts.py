@@ -274,7 +274,7 @@ def test_a_skill_folder_replaces_sections_and_is_read_again_when_it_changes(tmp_
     skills = Skills(tmp_path)
     assert skills.section("Judge") == "Be kind."
     assert skills.section("Flows") == PACKAGED.section("Flows")
-    assert skills.version() == "9+ours"
+    assert skills.version() == "10+ours"
     file.write_text("---\nversion: ours-2\n---\n## Judge\nBe strict and fair.\n")
     assert skills.section("Judge") == "Be strict and fair."
     file.unlink()
@@ -286,7 +286,7 @@ def test_a_section_of_the_agentflow_chapter_is_replaced_alone(tmp_path: Path) ->
     ours, packaged = Skills(tmp_path).sections("agentflows"), PACKAGED.sections("agentflows")
     assert ours == {**packaged, "People": "Ask nobody."}
     settings = ReasoningSettings(REASONING_ENGINE="deterministic", SKILLS_DIR=tmp_path)
-    assert LlmReasoner(NoEngine(), settings).skills_version == "flowise_builder 9, agentflows 7+ours"
+    assert LlmReasoner(NoEngine(), settings).skills_version == "flowise_builder 10, agentflows 7+ours"
 
 
 def test_without_a_model_no_skills_are_read() -> None:

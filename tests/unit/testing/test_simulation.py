@@ -60,7 +60,7 @@ def test_a_step_keeps_its_place_and_its_readers_get_the_sample(catalogue: NodeSt
     assert stand_in is not None
     assert reply is not None
     assert stand_in.name == "customFunctionAgentflow"
-    assert reply.inputs["directReplyMessage"] == "sample name!"
+    assert reply.inputs["directReplyMessage"] == "{{ $flow.state.simulated_0 }}!"
 
 
 def test_a_credential_of_what_is_replaced_is_not_in_the_copy(catalogue: NodeStore) -> None:
