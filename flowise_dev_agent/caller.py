@@ -144,7 +144,7 @@ def require(*any_of: Right) -> None:
     if not caller.may(any_of):
         if "share" in any_of:
             raise ScopeMissingError(
-                "Only a share link opens this.", hint="Send it: `Authorization: Share <the link's last part>`."
+                text("error.only_share"), hint="Send it: `Authorization: Share <the link's last part>`."
             )
         needed = " or ".join(f"'{scope}'" for scope in any_of)
         raise ScopeMissingError(

@@ -10,6 +10,7 @@ from uuid import UUID
 from flowise_dev_agent.errors import InvalidInputError
 from flowise_dev_agent.persistence import AuditFilter, AuditLog, Fact
 from flowise_dev_agent.schemas.audit import AuditPage, AuditReport, AuditRow, ErasedWords
+from flowise_dev_agent.texts import text
 
 ExportFormat = Literal["jsonl", "csv"]
 _COLUMNS: Final = tuple(AuditRow.model_fields)
@@ -44,7 +45,7 @@ class AuditService:
     async def erase_words(self, *, session_id: UUID | None, person: str | None) -> ErasedWords:
         """Erase the texts of a session, of a person, or of both. The rows stay. Raises InvalidInputError."""
         if session_id is None and person is None:
-            raise InvalidInputError("Name a session or a person whose words are to be erased.")
+            raise InvalidInputError(text("error.erase_whom"))
         # A row of the service's chain, without the person's name, which may have to be erased too.
         fact = Fact("audit.erase_words", words=None if session_id is None else f"session {session_id}")
         return ErasedWords(erased=await self._audit_log.erase_words(session_id=session_id, actor=person, fact=fact))

@@ -14,6 +14,7 @@ from flowise_dev_agent.persistence import ApiKeys, Database, KeyRow
 from flowise_dev_agent.sanitize import shortened
 from flowise_dev_agent.schemas.etags import Expected
 from flowise_dev_agent.schemas.keys import OWNER_PATTERN, KeyList, KeyView, MadeKey, NewKey, OwnerList, OwnerView
+from flowise_dev_agent.texts import text
 
 _PREFIX: Final = "fda_"
 _FORM: Final = re.compile(r"fda_[A-Za-z0-9_-]{43}")
@@ -44,7 +45,9 @@ class KeyService:
         with acting_for(caller):
             require("admin")
         if not _OWNER.fullmatch(owner) or not await self._rows.has_owner(owner):
-            raise OwnerNotFoundError(f"There is no owner '{shortened(owner, 63)}'.", hint="GET /owners lists them.")
+            raise OwnerNotFoundError(
+                text("error.no_owner", name=shortened(owner, 63)), hint=text("error.no_owner_hint")
+            )
         return replace(caller, owner=owner)
 
     async def all(self) -> KeyList:
@@ -58,7 +61,7 @@ class KeyService:
     async def make(self, new: NewKey) -> MadeKey:
         """Create a key for a person or program. Raises InvalidInputError for an end in the past."""
         if new.expires_at is not None and new.expires_at <= datetime.now(UTC):
-            raise InvalidInputError("`expires_at` is in the past.")
+            raise InvalidInputError(text("error.expires_in_past"))
         key = _new_key()
         row = await self._rows.add(
             uuid4(),

@@ -17,6 +17,7 @@ from pydantic import BaseModel, ValidationError
 
 from flowise_dev_agent.errors import SignInFailedError, SignInUnavailableError
 from flowise_dev_agent.settings import SignInSettings
+from flowise_dev_agent.texts import text
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -79,7 +80,7 @@ class OidcProvider:
                 address = f"{self._issuer}/.well-known/openid-configuration"
                 found = _read(ProviderMetadata, await self._ask("GET", address))
                 if found.issuer.rstrip("/") != self._issuer:
-                    raise _unavailable("its discovery document names another issuer")
+                    raise _unavailable(text("error.sign_in_other_issuer"))
                 self._metadata = (time.monotonic(), found)
             return self._metadata[1]
 
@@ -133,9 +134,9 @@ class OidcProvider:
         claims = await self.claims(tokens.id_token, (self._settings.client_id,))
         # `azp` names the client that requested the token; if present it must be this service.
         if claims is None or claims.get("azp", self._settings.client_id) != self._settings.client_id:
-            raise SignInFailedError("The provider's token is not valid.", hint="Sign in again.")
+            raise SignInFailedError(text("error.sign_in_token"), hint=text("error.sign_in_again"))
         if not secrets.compare_digest(str(claims.get("nonce", "")).encode(), nonce.encode()):
-            raise SignInFailedError("The provider's token belongs to another sign-in.", hint="Sign in again.")
+            raise SignInFailedError(text("error.sign_in_mismatch"), hint=text("error.sign_in_again"))
         more = (await self.metadata()).userinfo_endpoint
         if more is not None and groups_of(claims, self._settings.groups_claim) is None:
             said = await self._ask("GET", more, headers={"Authorization": f"Bearer {tokens.access_token}"})
@@ -179,7 +180,7 @@ class OidcProvider:
 
     async def _ask(self, method: str, address: str, **given: Any) -> Any:
         if self._issuer.startswith("https:") and not address.startswith("https:"):
-            raise _unavailable("it names an address without https")
+            raise _unavailable(text("error.sign_in_no_https"))
         content = b""
         try:
             async with (
@@ -191,20 +192,20 @@ class OidcProvider:
                 async for chunk in response.aiter_bytes():
                     content += chunk
                     if len(content) > _MAX_BYTES:
-                        raise _unavailable("its answer is too long")
+                        raise _unavailable(text("error.sign_in_too_long"))
         except (httpx2.HTTPError, httpx2.InvalidURL, TimeoutError) as error:
             raise _unavailable(type(error).__name__) from None
         if method == "POST" and response.status_code in {400, 401}:
             raise SignInFailedError(
-                "The provider refused the sign-in.",
-                hint="Sign in again. If it stays so, OIDC_CLIENT_ID and OIDC_CLIENT_SECRET may be wrong.",
+                text("error.sign_in_refused"),
+                hint=text("error.sign_in_check_client"),
             )
         if response.status_code != 200:
-            raise _unavailable(f"status {response.status_code}")
+            raise _unavailable(text("error.sign_in_status", status=response.status_code))
         try:
             return json.loads(content)
         except ValueError:
-            raise _unavailable("its answer is not JSON") from None
+            raise _unavailable(text("error.sign_in_no_json")) from None
 
 
 def challenge(verifier: str) -> str:
@@ -237,11 +238,11 @@ def _read(model: type[M], answer: Any) -> M:
     try:
         return model.model_validate(answer)
     except ValidationError:
-        raise _unavailable("its answer has not the form of the standard") from None
+        raise _unavailable(text("error.sign_in_not_standard")) from None
 
 
 def _unavailable(why: str) -> SignInUnavailableError:
     return SignInUnavailableError(
-        f"The provider of sign-ins does not answer as it should ({why}).",
-        hint="Try again later, or use a key. Whoever runs the service checks OIDC_ISSUER.",
+        text("error.sign_in_provider", why=why),
+        hint=text("error.sign_in_provider_hint"),
     )

@@ -169,9 +169,7 @@ class ShareService:
         share_id, ends_at = said
         row = await self._rows.of_anybody(share_id) if ends_at > datetime.now(UTC) else None
         if row is None or not row.active:
-            raise ShareEndedError(
-                "This link has ended or was revoked.", hint="Ask whoever sent it to you for another one."
-            )
+            raise ShareEndedError(text("error.share_ended"), hint=text("error.share_ask_again"))
         return Caller("share link", frozenset(), f"share:{share_id}", door, row.owner, share=share_id)
 
     async def shown(self) -> SharedView:

@@ -16,6 +16,7 @@ from flowise_dev_agent.errors import SignInFailedError, SignInUnavailableError
 from flowise_dev_agent.persistence import ApiKeys, Database, SignIns
 from flowise_dev_agent.sanitize import clean_text
 from flowise_dev_agent.settings import SignInSettings
+from flowise_dev_agent.texts import text
 
 _MAX_NAME: Final = 64
 _MAX_GROUPS: Final = 500
@@ -81,15 +82,15 @@ class SignIn:
         """
         state, nonce, verifier, view = _unpacked(kept)
         if not secrets.compare_digest(state.encode(), given.get("state", "").encode()):
-            raise SignInFailedError(
-                "This sign-in was not begun in this browser, or too long ago.", hint="Sign in again."
-            )
+            raise SignInFailedError(text("error.sign_in_not_begun"), hint=text("error.sign_in_again"))
         # RFC 9207: an answer of another provider.
         if given.get("iss", self.issuer).rstrip("/") != self.issuer:
-            raise SignInFailedError("The answer is not of our provider.", hint="Sign in again.")
+            raise SignInFailedError(text("error.sign_in_not_ours"), hint=text("error.sign_in_again"))
         if error := given.get("error"):
             known = error if _ERROR.fullmatch(error) else "error"
-            raise SignInFailedError(f"The provider did not let you sign in ({known}).", hint="Try again, or ask there.")
+            raise SignInFailedError(
+                text("error.sign_in_not_let_in", reason=known), hint=text("error.sign_in_ask_there")
+            )
         tokens = await self._provider.exchange(
             given.get("code", ""), verifier=verifier, redirect_uri=self._redirect_uri
         )
@@ -98,8 +99,8 @@ class SignIn:
         caller = await self._caller(str(claims["sub"]), name_of(claims), groups, "page")
         if not caller.scopes:
             raise SignInFailedError(
-                f"You are signed in as {caller.name}, but none of your groups may use this service.",
-                hint="Ask whoever runs it: OIDC_GROUPS says what each group may do.",
+                text("error.sign_in_no_group", name=caller.name),
+                hint=text("error.sign_in_groups_hint"),
             )
         token = secrets.token_urlsafe(32)
         with acting_for(caller):

@@ -56,7 +56,7 @@ def check_answer(interrupt: Interrupt, *, answer: JsonMapping | None, response: 
     """
     if (answer is None) == (response is None):
         raise InvalidAnswerError(
-            "Send either `answer` (an object) or `response` (a text).",
+            text("error.answer_or_response"),
             hint=_offer(interrupt),
             details={"type": interrupt.type},
         )
@@ -85,15 +85,13 @@ def _as_offered(interrupt: Interrupt, answer: Answer) -> Answer:
             labels = [item.label for item in interrupt.data.approaches]
             match = next((label for label in labels if label.casefold() == approach.casefold()), None)
             if match is None:
-                has = f"It has: {', '.join(labels)}." if labels else "It has only one; approve without an approach."
-                raise InvalidAnswerError(f"The plan has no approach called '{approach}'.", hint=has)
+                has = text("error.approaches", names=labels) if labels else text("error.one_approach")
+                raise InvalidAnswerError(text("error.no_approach", approach=approach), hint=has)
             return answer.model_copy(update={"approach": match})
         case PlanApprovalInterrupt(), RequestChanges(design=DesignForm()) if (
             interrupt.data.contract.operation != "create"
         ):
-            raise InvalidAnswerError(
-                "A form describes a new flow, and this plan is for one that exists.", hint=_offer(interrupt)
-            )
+            raise InvalidAnswerError(text("error.form_for_new_flow"), hint=_offer(interrupt))
         case CredentialCheckInterrupt(), ChooseCredentials():
             by_type = {item.type: item.candidates for item in interrupt.data.credentials}
             for type_, id_ in answer.choose.items():
@@ -101,8 +99,8 @@ def _as_offered(interrupt: Interrupt, answer: Answer) -> Answer:
                 if id_ not in {item.id for item in candidates}:
                     listed = ", ".join(f"{item.name} ({item.id})" for item in candidates)
                     raise InvalidAnswerError(
-                        f"Credential '{id_}' is not one of the {type_} credentials of this instance.",
-                        hint=f"Choose one of: {listed or '(none; create one and retry)'}",
+                        text("error.not_a_candidate", id=id_, type=type_),
+                        hint=text("error.choose_one_of", names=listed) if listed else text("error.create_and_retry"),
                     )
         case SelectTargetInterrupt(), SelectedTarget():
             # The candidates are some of the flows; the id of any other is as clear.
@@ -115,14 +113,18 @@ def _as_offered(interrupt: Interrupt, answer: Answer) -> Answer:
         case ResultReviewInterrupt(), AcceptResult(iteration=int(iteration)):
             offered = [item.iteration for item in interrupt.data.iterations]
             if iteration not in offered:
-                has = f"It can be one of: {', '.join(map(str, offered))}." if offered else "There is only this one."
-                raise InvalidAnswerError(f"Iteration {iteration} cannot be accepted here.", hint=has)
+                has = (
+                    text("error.iterations", numbers=[*map(str, offered)])
+                    if offered
+                    else text("error.only_this_iteration")
+                )
+                raise InvalidAnswerError(text("error.iteration_not_accepted", iteration=iteration), hint=has)
         case ResultReviewInterrupt(), IterateResult(ops=list(ops)):
             try:
                 ops_from_list(ops)
             except PatchError as error:
                 raise InvalidAnswerError(
-                    f"The ops cannot be read. {error.message}", hint=error.hint, details=error.details
+                    text("error.ops_unreadable", problem=error.message), hint=error.hint, details=error.details
                 ) from None
         case _:
             pass

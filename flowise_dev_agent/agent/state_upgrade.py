@@ -5,6 +5,7 @@ from typing import Any
 
 from flowise_dev_agent.agent.state import STATE_VERSION, AgentState, RequestState
 from flowise_dev_agent.errors import CheckpointVersionError
+from flowise_dev_agent.texts import text
 
 
 def upgrade_state(values: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -16,8 +17,8 @@ def upgrade_state(values: Mapping[str, Any]) -> dict[str, Any] | None:
     version: int = values.get("version", 1)
     if version > STATE_VERSION:
         raise CheckpointVersionError(
-            "A newer version of this service wrote this session; this version cannot read it.",
-            hint="Run the newer version again, or start another session.",
+            text("error.newer_session"),
+            hint=text("error.newer_session_hint"),
             details={"version": version, "known": STATE_VERSION},
         )
     if version == STATE_VERSION:

@@ -30,9 +30,8 @@ async def make_stores(
         spec = await store_spec(planned, context.files, context.session_id)
         if len(spec.loaders) < len(planned.files):
             raise WriteFailedError(
-                f"The session no longer has all files of the document store '{planned.name}': "
-                f"{', '.join(planned.files)}.",
-                hint="Start again with the files attached.",
+                text("error.store_files_gone", store=planned.name, files=planned.files),
+                hint=text("error.start_with_files"),
             )
         store = await context.publisher.make_store(
             spec, lambda words, name=planned.name: emit.put(WriteData(document_store=name), words)

@@ -279,8 +279,8 @@ class ApiKeyMiddleware:
         caller = await sign_in.by_cookie(cookie, "page") if cookie else None
         if caller is not None and not may_change(method, headers, self._origin):
             raise SignInFailedError(
-                "A request of another web page changes nothing here.",
-                hint="Use the page at PUBLIC_BASE_URL, or a key.",
+                text("error.other_page"),
+                hint=text("error.use_own_page"),
             )
         return caller
 

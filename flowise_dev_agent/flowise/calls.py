@@ -10,6 +10,7 @@ from pydantic import SecretStr, TypeAdapter, ValidationError
 
 from flowise_dev_agent.errors import FlowiseUnexpectedResponseError
 from flowise_dev_agent.flowise.transport import OnCall, Transport
+from flowise_dev_agent.texts import text
 
 _T = TypeVar("_T")
 _ROWS: TypeAdapter[list[Any]] = TypeAdapter(list[dict[str, Any]])
@@ -55,12 +56,12 @@ class FlowiseCalls:
             return adapter.validate_python(body)
         except ValidationError as error:
             where = ", ".join(sorted({".".join(str(part) for part in item["loc"]) for item in error.errors()})[:5])
-            raise self._odd(call, f"an unexpected shape (at: {where or 'the top'})") from None
+            raise self._odd(call, text("error.flowise_odd_shape", where=where or ".")) from None
 
     def _odd(self, call: str, what: str) -> FlowiseUnexpectedResponseError:
         return FlowiseUnexpectedResponseError(
-            f"Flowise at {self.endpoint} answered {call} with {what}.",
-            hint="Check that FLOWISE_API_ENDPOINT is the address of a Flowise server (3.1 or later).",
+            text("error.flowise_odd", endpoint=self.endpoint, call=call, what=what),
+            hint=text("error.check_flowise_version"),
             details={"call": call},
         )
 

@@ -19,6 +19,7 @@ from pydantic.alias_generators import to_camel
 
 from flowise_dev_agent.flowise.calls import FlowiseCalls, segment
 from flowise_dev_agent.schemas.base import JsonObject
+from flowise_dev_agent.texts import text
 
 _WIRE: Final = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="ignore")
 _STORE: Final = "/document-store/store"
@@ -256,7 +257,7 @@ class DocumentStoreCalls(FlowiseCalls):
         answer = await self._post(path, body, total_secs=timeout)
         total = answer.get("totalChunks") if isinstance(answer, dict) else None
         if not isinstance(total, int):
-            raise self._odd(f"POST {path}", "no number of chunks")
+            raise self._odd(f"POST {path}", text("error.flowise_odd_no_number"))
         return total
 
     async def save_loader(self, store_id: str, loader: LoaderSpec) -> None:
@@ -273,7 +274,7 @@ class DocumentStoreCalls(FlowiseCalls):
         answer = await self._post(path, loader.body(store_id), route=f"{route}/:id", total_secs=timeout)
         count = answer.get("count") if isinstance(answer, dict) else None
         if not isinstance(count, int):
-            raise self._odd(f"POST {path}", "no number of chunks")
+            raise self._odd(f"POST {path}", text("error.flowise_odd_no_number"))
         return count
 
     async def insert_vectors(

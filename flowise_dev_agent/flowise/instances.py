@@ -9,6 +9,7 @@ from flowise_dev_agent.errors import AgentError, InvalidInputError, ServerChange
 from flowise_dev_agent.flowise.client import FlowiseClient
 from flowise_dev_agent.flowise.transport import OnCall
 from flowise_dev_agent.settings import FlowiseInstance, FlowiseSettings
+from flowise_dev_agent.texts import text
 
 
 def address_of(endpoint: HttpUrl) -> str:
@@ -83,9 +84,8 @@ class Instances:
         client = self.client(instance_id)
         if not self.is_at(instance_id, endpoint):
             raise ServerChangedError(
-                f"This began on the Flowise at {endpoint}. '{instance_id}' is the one at {client.endpoint} now.",
-                hint="Start a new session, or have the former one connected again. If both are the same Flowise, say"
-                " so: `same_server` where it is connected, FLOWISE_FORMER_ENDPOINT or `formerly` in the settings.",
+                text("error.server_changed", former=endpoint or "?", instance=instance_id, now=client.endpoint),
+                hint=text("error.server_changed_hint"),
                 details={"instance": instance_id, "endpoint": endpoint},
             )
         return client
@@ -136,6 +136,6 @@ class Instances:
         wanted = self.default_id if instance_id is None else instance_id
         if wanted not in self._instances:
             raise InvalidInputError(
-                f"There is no Flowise instance called {wanted[:64]!r}.", hint=f"Known: {', '.join(self.ids)}."
+                text("error.no_instance", name=repr(wanted[:64])), hint=text("error.known", names=[*self.ids])
             )
         return self._instances[wanted]

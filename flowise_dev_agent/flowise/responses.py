@@ -43,12 +43,14 @@ def read_json(response: httpx2.Response, body: bytes, *, call: str, endpoint: st
     if not 200 <= response.status_code < 300:
         raise error_for(response, body, call=call, endpoint=endpoint)
     if "json" not in response.headers.get("content-type", ""):
-        kind = response.headers.get("content-type", "nothing").split(";")[0] if body else "an empty body"
-        raise _unexpected(response, f"{kind} instead of JSON", call, endpoint)
+        kind = response.headers.get("content-type", "").split(";")[0] or "?"
+        odd = text("error.flowise_odd_no_json", kind=kind) if body else text("error.flowise_odd_empty")
+        raise _unexpected(response, odd, call, endpoint)
     try:
         value = json.loads(body)
     except (ValueError, RecursionError):
-        raise _unexpected(response, "an empty body" if not body else "broken JSON", call, endpoint) from None
+        odd = text("error.flowise_odd_broken") if body else text("error.flowise_odd_empty")
+        raise _unexpected(response, odd, call, endpoint) from None
     return storable(value) if _UNSTORABLE_ESCAPE.search(body) else value
 
 
@@ -69,10 +71,11 @@ def error_for(response: httpx2.Response, body: bytes, *, call: str, endpoint: st
     said = flowise_message(body)
     kind, hint = _classify(status, said, call)
     if 300 <= status < 400:
-        said = f"a redirect to {response.headers.get('location', 'elsewhere')}"
-        hint = "Set FLOWISE_API_ENDPOINT to the address that it redirects to."
+        said = text("error.flowise_redirects", address=response.headers.get("location", "?"))
+        hint = text("error.follow_redirect")
+    words = said or text("error.flowise_no_words")
     return kind(
-        text("error.flowise_answered", endpoint=endpoint, call=call, status=status, said=said or "no explanation"),
+        text("error.flowise_answered", endpoint=endpoint, call=call, status=status, said=words),
         hint=hint,
         details={"status": status, "call": call, "flowise_message": said},
     )
@@ -107,7 +110,7 @@ def _classify(status: int, said: str, call: str) -> tuple[type[FlowiseError], st
         return FlowiseRateLimitedError, text("error.wait_little_try_again")
     if status >= 500:
         if predicting and _PROTECTED_FLOW.search(said):
-            return FlowiseAuthError, "This chatflow has an API key of its own; use that key or remove it in Flowise."
+            return FlowiseAuthError, text("error.flow_own_key")
         return FlowiseServerError, None
     if status < 400:
         return FlowiseUnexpectedResponseError, None
@@ -116,7 +119,7 @@ def _classify(status: int, said: str, call: str) -> tuple[type[FlowiseError], st
 
 def _unexpected(response: httpx2.Response, what: str, call: str, endpoint: str) -> FlowiseUnexpectedResponseError:
     return FlowiseUnexpectedResponseError(
-        f"Flowise at {endpoint} answered {call} with {what}.",
-        hint="Check that FLOWISE_API_ENDPOINT is the address of a Flowise server (3.1 or later), without a path.",
+        text("error.flowise_odd", endpoint=endpoint, call=call, what=what),
+        hint=text("error.check_flowise_no_path"),
         details={"status": response.status_code, "call": call},
     )

@@ -176,7 +176,12 @@ class Transport:
             content += chunk
             if len(content) > _MAX_BODY_BYTES:
                 raise FlowiseUnexpectedResponseError(
-                    f"Flowise at {self.endpoint} answered {call} with more than {_MAX_BODY_BYTES // 2**20} MB.",
+                    text(
+                        "error.flowise_odd",
+                        endpoint=self.endpoint,
+                        call=call,
+                        what=text("error.flowise_odd_large", mb=_MAX_BODY_BYTES // 2**20),
+                    ),
                     details={"call": call},
                 )
         return bytes(content)
@@ -197,7 +202,7 @@ class Transport:
             )
         return FlowiseConnectionLostError(
             text("error.flowise_connection_lost", endpoint=self.endpoint, call=call, name=type(error).__name__),
-            hint="Look in Flowise whether the call took effect before trying again.",
+            hint=text("error.look_before_retry"),
             details={"call": call},
         )
 

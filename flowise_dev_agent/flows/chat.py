@@ -14,6 +14,7 @@ from flowise_dev_agent.flowise.models import HumanAnswer, Prediction
 from flowise_dev_agent.schemas.base import JsonObject
 from flowise_dev_agent.schemas.chat import CHAT_ID_PATTERN, CHAT_PREFIX, ChatAnswer, SourceText, ToolUse, WaitingStep
 from flowise_dev_agent.testing.traces import Exchange, trace_of
+from flowise_dev_agent.texts import text
 
 _AT_A_TIME: Final = 4
 _TURN_SECS: Final = 30.0
@@ -48,8 +49,8 @@ class TryOut:
                 await self._turns.acquire()
         except TimeoutError:
             raise FlowiseTimeoutError(
-                f"Too many questions at once; no turn within {_TURN_SECS:.0f} s.",
-                hint="Ask again in a moment.",
+                text("error.too_many_questions_at_once", seconds=f"{_TURN_SECS:.0f}"),
+                hint=text("error.ask_in_a_moment"),
             ) from None
         try:
             started = time.monotonic()
@@ -82,9 +83,7 @@ class TryOut:
 
 def _check(chat_id: str) -> None:
     if not re.fullmatch(CHAT_ID_PATTERN, chat_id):
-        raise InvalidInputError(
-            "This conversation was not started here.", hint="Leave out `chat_id` to start one, then pass it on."
-        )
+        raise InvalidInputError(text("error.conversation_not_here"), hint=text("error.start_conversation"))
 
 
 def _tool(item: dict[str, Any]) -> ToolUse:

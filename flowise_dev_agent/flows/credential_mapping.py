@@ -13,6 +13,7 @@ from flowise_dev_agent.publish import uploaded_file
 from flowise_dev_agent.redaction import masked
 from flowise_dev_agent.sanitize import shortened
 from flowise_dev_agent.schemas.flow_writes import FlowSettings, MappedCredential, MappedReference
+from flowise_dev_agent.texts import text
 
 _UUID = re.compile(r"\b[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\b", re.IGNORECASE)
 _TITLE_CHARS: Final = 80
@@ -26,8 +27,8 @@ def refuse_missing_files(flow_data: str, base: Chatflow | None) -> None:
     stored = uploaded_file(GraphIR.from_flow_data(flow_data))
     if stored and (base is None or not uploaded_file(GraphIR.from_flow_data(base.flow_data))):
         raise InvalidInputError(
-            f"{stored}. Files stay with the flow that they were uploaded to; nothing was written.",
-            hint="Use a document store or a text in the flow, or upload the file to the other flow first.",
+            text("error.files_stay", stored=stored),
+            hint=text("error.files_stay_hint"),
         )
 
 
@@ -70,8 +71,8 @@ def map_credentials(
         )
     if missing:
         raise InvalidInputError(
-            f"The instance {where} has no counterpart of the credentials {', '.join(missing)}; nothing was written.",
-            hint="Create credentials of the same type and name there, then promote again.",
+            text("error.no_counterpart", instance=where, names=missing),
+            hint=text("error.create_counterpart"),
             details={"missing": missing},
         )
     return _replaced(flow_data, ids), with_credentials(settings, ids), mapped
@@ -89,8 +90,8 @@ def bind(
     known = {one.id: one for one in available}
     if unknown := [id_ for id_ in chosen.values() if id_ not in known]:
         raise InvalidInputError(
-            f"This Flowise server has no credential {', '.join(unknown)}; nothing was written.",
-            hint="`GET /credentials` lists them.",
+            text("error.no_such_credentials", ids=unknown),
+            hint=text("error.no_such_credentials_hint"),
         )
     graph = GraphIR.from_flow_data(flow_data)
     ops: list[PatchOp] = []

@@ -87,14 +87,12 @@ class FlowTestService:
         kind, findings = await self._checked(body.flow_data, body.kind, instance_id)
         if forbidding := errors(findings):
             raise InvalidInputError(
-                f"The flow has errors and is not tested: {forbidding[0].text}",
+                text("error.flow_not_tested", problem=forbidding[0].text),
                 hint="POST /flows/validate lists all of them.",
                 details={"findings": [item.model_dump(mode="json") for item in forbidding[:_MOST_FINDINGS]]},
             )
         if why := why_not_staged(GraphIR.from_flow_data(body.flow_data)):
-            raise InvalidInputError(
-                f"The flow cannot be tested as a draft: {why}.", hint="Test the flow on the server by its id."
-            )
+            raise InvalidInputError(text("error.not_a_draft", why=why), hint=text("error.test_by_id"))
         test_id = uuid4()
         draft = {
             "tag": draft_tag(str(test_id)),
@@ -112,25 +110,23 @@ class FlowTestService:
         """State of a test. Raises FlowTestNotFoundError."""
         row = await self._tests.get(test_id)
         if row is None:
-            raise FlowTestNotFoundError(
-                f"There is no test {test_id}.", hint="The newest 100 tests of each instance are kept."
-            )
+            raise FlowTestNotFoundError(text("error.no_test", test=str(test_id)), hint=text("error.no_test_hint"))
         return _view(row)
 
     async def trace(self, test_id: UUID, sha256: str) -> Trace:
         """Steps inside the flow during one trial of the test. Raises TraceNotFoundError."""
-        text = await self._tests.trace(test_id, sha256)
-        if text is None:
+        stored = await self._tests.trace(test_id, sha256)
+        if stored is None:
             raise TraceNotFoundError(
-                f"The test {test_id} has no trace {sha256[:12]}...", hint="GET /tests/{id} names the traces it has."
+                text("error.no_test_trace", test=str(test_id), sha=sha256[:12]), hint=text("error.no_test_trace_hint")
             )
-        return Trace.model_validate_json(text)
+        return Trace.model_validate_json(stored)
 
     async def _checked(self, flow_data: str, kind: FlowType | None, instance_id: str) -> tuple[str, list[Finding]]:
         try:
             found = kind or GraphIR.from_flow_data(flow_data).kind
         except PatchError as error:
-            raise NotAFlowError(error.message, hint="Send `flowData` as Flowise stores it.") from None
+            raise NotAFlowError(error.message, hint=text("error.not_a_flow_hint")) from None
         proposal = Proposal(
             operation="import", title="", instance_id=instance_id, name="", type=found, flow_data=flow_data
         )

@@ -28,6 +28,7 @@ from flowise_dev_agent.schemas.flow_writes import (
     PromoteFlow,
     WriteOperation,
 )
+from flowise_dev_agent.texts import text
 
 
 @dataclass(frozen=True)
@@ -105,8 +106,8 @@ class Proposals:
         base = await self._as_expected(instance_id, chatflow_id, expected)
         if body.base_sha256 not in {None, payload_sha256(base.flow_data)}:
             raise StaleBaseError(
-                f"'{base.name}' on Flowise is not the flow that the change was made for; nothing was written.",
-                hint="Look at it, and send the change with the hash of what it holds now.",
+                text("error.other_base", name=base.name),
+                hint=text("error.other_base_hint"),
                 details={"chatflow_id": base.id, "sha256": payload_sha256(base.flow_data), "written": "no"},
             )
         if body.flow_data is not None:
@@ -132,10 +133,11 @@ class Proposals:
         row = await self._as_expected(source, chatflow_id, expected)
         type_ = row.type or "CHATFLOW"
         base = await there.get_chatflow(str(body.target_chatflow_id)) if body.target_chatflow_id else None
-        if base is not None and (base.type or "CHATFLOW") != type_:
+        base_type = (base and base.type) or "CHATFLOW"
+        if base is not None and base_type != type_:
             raise InvalidInputError(
-                f"'{row.name}' is of type {type_} and '{base.name}' of type {base.type}; nothing was written.",
-                hint="Choose a flow of the same type, or leave it out to create one.",
+                text("error.other_type", name=row.name, type=type_, base=base.name, base_type=base_type),
+                hint=text("error.choose_same_type"),
             )
         refuse_missing_files(row.flow_data, base)
         settings = settings_of(row) if base is None else FlowSettings()

@@ -218,7 +218,7 @@ def _read(flow_data: str) -> GraphIR:
         return GraphIR.from_flow_data(flow_data)
     except PatchError as error:
         raise InvalidInputError(
-            f"The flow cannot be drawn: {error.message}", hint="Open it in Flowise and save it again."
+            text("error.not_drawn", problem=error.message), hint=text("error.open_and_save")
         ) from None
 
 
@@ -229,5 +229,5 @@ def _referenced(rows: list[FlowVersion], reference: str) -> FlowVersion:
             return row
     raise VersionNotFoundError(
         text("error.no_version", version=reference[:80]),
-        hint="GET /flows/{id}/history lists them; `live` is the flow itself.",
+        hint=text("error.history_hint"),
     )

@@ -11,6 +11,7 @@ from flowise_dev_agent.knowledge.credential_requirements import credential_type
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch.model.nested import nested_components
 from flowise_dev_agent.schemas.plan import Plan
+from flowise_dev_agent.texts import text
 
 
 def to_ops(
@@ -38,7 +39,7 @@ def to_ops(
     new_names = {id_: node.node_name for id_, node in planned.items() if id_ not in existing}
     added = _schemas(new_names, nodes)
     if missing := [name for id_, name in new_names.items() if id_ not in added]:
-        raise ModelOutputError(f"The plan names nodes that this Flowise does not have: {', '.join(missing)}.")
+        raise ModelOutputError(text("error.plan_unknown_nodes", names=missing))
     pairs = replacements(plan, there, added)
     new = {id_: schema for id_, schema in added.items() if id_ not in pairs.values()}
     # Appended text needs the existing text, so code applies it later.
@@ -69,17 +70,17 @@ def to_ops(
     wiring = wire_plan(plan, there, added, pairs, occupied)
     if problem := [*(f"{node}.{anchor}" for node, anchor in (*wiring.unmet, *wiring.open)), *wiring.loose]:
         raise ModelOutputError(
-            f"Code cannot tell how this plan connects {', '.join(problem)}.",
-            hint="Try again with a model, or name the connections in the plan.",
+            text("error.plan_connections", names=problem),
+            hint=text("error.plan_connections_hint"),
         )
     ops += wiring.ops
     if not ops and seeded:
         # A pattern that is the whole flow: repeating an existing connection is harmless.
         ops += wire(there).connections
     if not (ops or plan.values or plan.new_name):
-        raise ModelOutputError("The plan changes nothing.")
+        raise ModelOutputError(text("error.plan_nothing"))
     if len(ops) > max_ops:
-        raise ModelOutputError(f"The plan takes {len(ops)} ops, at most {max_ops} are allowed.")
+        raise ModelOutputError(text("error.plan_too_many_ops", number=len(ops), limit=max_ops))
     return ops
 
 

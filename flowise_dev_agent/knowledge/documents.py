@@ -30,6 +30,8 @@ from flowise_dev_agent.schemas.attachments import (
     AttachmentFacts,
     AttachmentKind,
 )
+from flowise_dev_agent.schemas.base import TextCode, kept
+from flowise_dev_agent.texts import text as said
 
 _PNG: Final = b"\x89PNG\r\n\x1a\n"
 
@@ -51,14 +53,16 @@ def image_size(content: bytes) -> tuple[int, int]:
     import imagesize  # lazy: loads code that a service without images does not need
 
     if len(content) > MAX_IMAGE_BYTES:
-        raise InvalidInputError(f"The image has more than {MAX_IMAGE_BYTES // 1024**2} MB.", hint="Make it smaller.")
+        raise InvalidInputError(
+            said("error.image_too_large", mb=MAX_IMAGE_BYTES // 1024**2), hint=said("error.make_it_smaller")
+        )
     width, height = imagesize.get(BytesIO(content))
     if width < 1 or height < 1 or not _is_whole(content):
-        raise InvalidInputError("The image is damaged.")
+        raise InvalidInputError(said("error.image_damaged"))
     if width * height > MAX_IMAGE_PIXELS:
         raise InvalidInputError(
-            f"The image has {width} x {height} pixels, more than {MAX_IMAGE_PIXELS // 1_000_000} million.",
-            hint="Make it smaller.",
+            said("error.image_pixels", width=width, height=height, limit=MAX_IMAGE_PIXELS // 1_000_000),
+            hint=said("error.make_it_smaller"),
         )
     return width, height
 
@@ -136,9 +140,10 @@ async def read_apart(name: str, content: bytes) -> Document:
 
     Raises InvalidInputError: empty, too large, of another kind, without text, or not readable within the ceilings.
     """
-    if not content or len(content) > MAX_ATTACHMENT_BYTES:
-        size = "is empty" if not content else f"has more than {MAX_ATTACHMENT_BYTES // 1024**2} MB"
-        raise InvalidInputError(f"The file {name} {size}.")
+    if not content:
+        raise InvalidInputError(said("error.file_empty", name=name))
+    if len(content) > MAX_ATTACHMENT_BYTES:
+        raise InvalidInputError(said("error.file_large", name=name, mb=MAX_ATTACHMENT_BYTES // 1024**2))
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", __name__, name),
         stdin=asyncio.subprocess.PIPE,
@@ -149,7 +154,7 @@ async def read_apart(name: str, content: bytes) -> Document:
         async with asyncio.timeout(_SECONDS):
             output, _ = await process.communicate(content)
     except TimeoutError:
-        raise InvalidInputError(f"The file {name} cannot be read within {_SECONDS:g} s.") from None
+        raise InvalidInputError(said("error.file_slow", name=name, seconds=f"{_SECONDS:g}")) from None
     finally:
         if process.returncode is None:
             process.kill()
@@ -157,9 +162,10 @@ async def read_apart(name: str, content: bytes) -> Document:
     try:
         answer = json.loads(output)
     except ValueError:
-        raise InvalidInputError(f"The file {name} cannot be read: it is damaged, or needs too much memory.") from None
+        raise InvalidInputError(said("error.file_unreadable", name=name)) from None
     if "error" in answer:
-        raise InvalidInputError(f"{name}: {answer['error']}", hint=answer.get("hint"))
+        problem, hint = (TextCode.model_validate(answer[part]).words for part in ("error", "hint"))
+        raise InvalidInputError(said("error.in_file", name=name, problem=problem), hint=hint or None)
     return Document.model_validate(answer)
 
 
@@ -178,9 +184,9 @@ def read_document(name: str, content: bytes) -> Document:
     except UnicodeDecodeError:
         text = "\x00"
     if "\x00" in text:
-        raise InvalidInputError("Files of this kind are not taken.", hint=f"Taken are {_TAKEN}, in UTF-8.")
+        raise InvalidInputError(said("error.file_kind"), hint=said("error.file_kinds_utf8", kinds=_TAKEN))
     if not text.strip():
-        raise InvalidInputError("The file holds no text.")
+        raise InvalidInputError(said("error.file_no_text"))
     ending = name.rpartition(".")[2].lower()
     if ending in ("json", "yaml", "yml") or is_openapi(text):
         api = read_openapi(text)
@@ -220,7 +226,7 @@ def _rows(text: str) -> list[list[str]]:
     try:
         return [row for row in csv.reader(io.StringIO(text), dialect) if row]
     except csv.Error as error:
-        raise InvalidInputError(f"The CSV cannot be read: {error}.") from None
+        raise InvalidInputError(said("error.csv_unreadable", problem=str(error))) from None
 
 
 def _pairs(
@@ -245,11 +251,11 @@ def _docx(content: bytes) -> str:
             unpacked = sum(item.file_size for item in archive.infolist())
             names = set(archive.namelist())
     except zipfile.BadZipFile:
-        raise InvalidInputError("The file is damaged.") from None
+        raise InvalidInputError(said("error.file_damaged")) from None
     if "word/document.xml" not in names:
-        raise InvalidInputError("Files of this kind are not taken.", hint=f"Taken are {_TAKEN}.")
+        raise InvalidInputError(said("error.file_kind"), hint=said("error.file_kinds", kinds=_TAKEN))
     if unpacked > _UNPACKED or len(names) > _ENTRIES:
-        raise InvalidInputError(f"The file has more than {_UNPACKED // 1024**2} MB unpacked.")
+        raise InvalidInputError(said("error.file_unpacked", mb=_UNPACKED // 1024**2))
     # Imported by name and only here: nothing else in the service needs it.
     document: Any = import_module("docx").Document(io.BytesIO(content))
     lines: list[str] = []
@@ -258,7 +264,7 @@ def _docx(content: bytes) -> str:
         lines += [block.text] if rows is None else [" | ".join(cell.text for cell in row.cells) for row in rows]
     text = "\n".join(lines).strip()
     if not text:
-        raise InvalidInputError("The file holds no text.")
+        raise InvalidInputError(said("error.file_no_text"))
     return text
 
 
@@ -267,7 +273,7 @@ def _pdf(content: bytes) -> tuple[str, int]:
     # Imported by name and only here: nothing else in the service needs it.
     reader: Any = import_module("pypdf").PdfReader(io.BytesIO(content))
     if reader.is_encrypted and not reader.decrypt(""):
-        raise InvalidInputError("The PDF is protected by a password.", hint="Save it without one.")
+        raise InvalidInputError(said("error.pdf_password"), hint=said("error.pdf_password_hint"))
     pages = len(reader.pages)
     texts: list[str] = []
     size = 0
@@ -278,10 +284,12 @@ def _pdf(content: bytes) -> tuple[str, int]:
             break
     text = "\n\n".join(texts).strip()
     if not text:
-        raise InvalidInputError(
-            "The PDF holds no text: it may be a scan.", hint="Run a text recognition (OCR) over it first."
-        )
+        raise InvalidInputError(said("error.pdf_scan"), hint=said("error.pdf_scan_hint"))
     return text.encode("utf-8", "replace").decode(), pages
+
+
+def _failed(problem: str, hint: str = "") -> str:
+    return json.dumps({"error": kept(problem).model_dump(), "hint": kept(hint).model_dump()})
 
 
 def _main() -> int:
@@ -292,10 +300,10 @@ def _main() -> int:
     try:
         answer = read_document(sys.argv[1], sys.stdin.buffer.read()).model_dump_json()
     except InvalidInputError as error:
-        answer = json.dumps({"error": error.message, "hint": error.hint})
+        answer = _failed(error.message, error.hint or "")
     except (Exception, MemoryError) as error:  # noqa: BLE001 - whatever a hostile file makes a parser raise
         print(f"{type(error).__name__}: {error}", file=sys.stderr)
-        answer = json.dumps({"error": "The file cannot be read; it may be damaged."})
+        answer = _failed(said("error.file_maybe_damaged"))
     print(answer)
     return 0
 

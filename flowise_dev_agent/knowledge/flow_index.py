@@ -33,6 +33,7 @@ from flowise_dev_agent.persistence.instance_flows import (
 )
 from flowise_dev_agent.redaction import guarded, masked
 from flowise_dev_agent.sanitize import clean_text, shortened
+from flowise_dev_agent.texts import text
 
 _ABOUT: Final = 160
 #: Of one field, and of all fields of a flow.
@@ -102,8 +103,8 @@ class FlowIndex:
                         await rows.learn()
             except TimeoutError:
                 raise FlowiseTimeoutError(
-                    f"Flowise at {client.endpoint} did not list its flows within {_READ_SECS:.0f} s.",
-                    hint="Try again: what was read is kept.",
+                    text("error.flows_not_listed", endpoint=client.endpoint, seconds=f"{_READ_SECS:.0f}"),
+                    hint=text("error.flows_not_listed_hint"),
                 ) from None
             self._read_at[instance_id] = began
         return rows
@@ -159,8 +160,8 @@ def indexed(row: Chatflow) -> IndexedFlow:
         "texts": " ".join(_texts(nodes))[:_TEXTS_CHARS],
     }
     words: dict[str, Place] = {}
-    for place, text in said.items():
-        for word in words_of(masked(text)):
+    for place, found in said.items():
+        for word in words_of(masked(found)):
             words.setdefault(word, place)
     return IndexedFlow(short, words, picture_of(document))
 

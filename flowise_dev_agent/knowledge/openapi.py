@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from flowise_dev_agent.errors import InvalidInputError
 from flowise_dev_agent.sanitize import shortened
+from flowise_dev_agent.texts import text as said
 
 #: Maximum number of operations of one description.
 MOST_OPERATIONS: Final = 200
@@ -118,15 +119,13 @@ def read_openapi(text: str) -> ApiDescription:
     try:
         raw: Any = json.loads(text) if text.lstrip().startswith("{") else yaml.safe_load(text)
     except (ValueError, yaml.YAMLError, RecursionError) as error:
-        raise InvalidInputError(f"The API description cannot be read: {shortened(str(error), _TEXT)}") from None
+        raise InvalidInputError(said("error.api_unreadable", problem=shortened(str(error), _TEXT))) from None
     if not isinstance(raw, dict) or not str(raw.get("openapi") or "").startswith("3."):
-        raise InvalidInputError(
-            "The file is not an OpenAPI 3 description.", hint="Convert a Swagger 2.0 file to OpenAPI 3 first."
-        )
+        raise InvalidInputError(said("error.no_openapi"), hint=said("error.convert_swagger"))
     document: dict[str, Any] = {str(key): value for key, value in raw.items()}
     operations = tuple(_operations(document))[:MOST_OPERATIONS]
     if not operations:
-        raise InvalidInputError("The API description has no operations.", hint="`paths` must hold at least one.")
+        raise InvalidInputError(said("error.api_no_operations"), hint=said("error.api_no_operations_hint"))
     return ApiDescription(title=_title(document), server=_server(document), operations=operations)
 
 

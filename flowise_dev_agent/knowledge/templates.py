@@ -23,6 +23,7 @@ from flowise_dev_agent.patch.model.shape import parse_document
 from flowise_dev_agent.patch.model.suggest import closest, fold
 from flowise_dev_agent.persistence import InstanceTemplates
 from flowise_dev_agent.schemas.base import JsonObject
+from flowise_dev_agent.texts import text
 
 TEMPLATES_FILE: Final = "flowise_templates.snapshot.json"
 TEMPLATES_META_FILE: Final = "flowise_templates.meta.json"
@@ -153,7 +154,7 @@ class TemplateStore:
                 return template
         near = ", ".join(closest(name, (one.name for one in self._templates)))
         raise InvalidInputError(
-            f"There is no template called {name[:64]!r}.", hint=f"Close names: {near}." if near else None
+            text("error.no_template", name=repr(name[:64])), hint=f"Close names: {near}." if near else None
         )
 
     @cached_property
@@ -230,7 +231,7 @@ class TemplateKnowledge:
                 store = await self.refresh(instance_id, client)
                 content = await self._cache.content(store.get(name, type_).sha256)
         if content is None:
-            raise InvalidInputError(f"The template {name[:64]!r} has vanished from the cache while it was read.")
+            raise InvalidInputError(text("error.template_gone", name=repr(name[:64])))
         return content
 
     @cached_property

@@ -17,6 +17,7 @@ from flowise_dev_agent.knowledge.openapi import ApiDescription
 from flowise_dev_agent.knowledge.snapshot import lines_text, schemas_dir, sha256_of, write_text
 from flowise_dev_agent.patch import AddNode, Connect, PatchOp
 from flowise_dev_agent.patch.model.references import variables
+from flowise_dev_agent.texts import text
 
 MCP_FILE: Final = "workday_mcp.snapshot.json"
 API_FILE: Final = "workday_api.snapshot.json"
@@ -104,7 +105,7 @@ class WorkdayMcpStore:
         """The blueprint with this id. Raises InvalidInputError with the known ids."""
         if blueprint_id not in self._blueprints:
             raise InvalidInputError(
-                f"There is no Workday blueprint called {blueprint_id[:64]!r}.", hint=f"Known: {', '.join(self.ids)}."
+                text("error.no_blueprint", name=repr(blueprint_id[:64])), hint=text("error.known", names=[*self.ids])
             )
         return self._blueprints[blueprint_id]
 

@@ -206,7 +206,7 @@ class ModelEngine(ReasoningEngine):
                     response = await self._negotiate(connection, request, texts)
             except TimeoutError:
                 secs = f"{self._settings.timeout_secs:g}"
-                raise texts.unavailable(f"gave no complete answer within {secs} s") from None
+                raise texts.unavailable("incomplete", seconds=secs) from None
         return self._answer(request, response, texts)
 
     # --- One request, until it is taken --------------------------------------------------------------------------
@@ -233,7 +233,7 @@ class ModelEngine(ReasoningEngine):
                 raise texts.unreadable() from None
             except httpx2.TransportError as error:
                 # The SDKs wrap these while a request is made, but not while a stream is read.
-                raise texts.unavailable(f"broke off the connection ({type(error).__name__})") from None
+                raise texts.unavailable("broke_off_by", name=type(error).__name__) from None
             except Exception as error:
                 if not self._lacks_credentials(connection, error):
                     raise

@@ -27,6 +27,7 @@ from flowise_dev_agent.errors import (
 )
 from flowise_dev_agent.sanitize import shortened
 from flowise_dev_agent.schemas.usage import Usage
+from flowise_dev_agent.texts import Param, Text, text
 
 #: Provider messages for a prompt that is too long, and for one that a filter stopped.
 _TOO_LONG: Final = re.compile(
@@ -64,37 +65,33 @@ class ErrorTexts:
         if isinstance(error, ModelHTTPError):
             return self._refused(error)
         if isinstance(error, ModelTimeoutError) and error.phase != "connect":
-            return self.unavailable(f"sent nothing within {silence_secs:g} s")
+            return self.unavailable("silent", seconds=f"{silence_secs:g}")
         if isinstance(error, ModelConnectionError):
             reached = error.phase in ("read", "write") or error.in_stream
-            return self.unavailable("broke off the connection" if reached else "cannot be reached")
+            return self.unavailable("broke_off" if reached else "unreachable")
         if isinstance(error, ModelContextWindowExceededError):
             return self.too_long(error_detail(error))
         if isinstance(error.__cause__, ValueError):
             return self.unreadable()
-        return self.unavailable(f"cannot answer{self._quoted(error_detail(error))}")
+        return self.unavailable("cannot_answer", said=self._quoted(error_detail(error)))
 
-    def unavailable(self, what: str) -> ModelUnavailableError:
-        """The provider gave no answer; `what` it did instead."""
-        return ModelUnavailableError(
-            f"{self._who} {what}.",
-            hint="Try again in a moment, or choose another engine with REASONING_ENGINE.",
-            details=self._details,
-        )
+    def unavailable(self, code: str, **params: Param) -> ModelUnavailableError:
+        """The provider gave no answer; `code` names the text of what it did instead."""
+        return ModelUnavailableError(self._said(code, **params), hint=text("refusal.try_again"), details=self._details)
 
     def declined(self, said: str, usage: Usage | None = None) -> ModelRefusedError:
         """The model or a filter declined to answer."""
         return ModelRefusedError(
-            f"{self._who} declined to answer{self._quoted(said)}.",
-            hint="Say the requirement in other words, or name another model with REASONING_MODEL.",
+            self._said("declined", said=self._quoted(said)),
+            hint=text("refusal.other_words"),
             details={**self._details, **({"usage": usage.model_dump()} if usage else {})},
         )
 
     def unreadable(self) -> ModelOutputError:
         """The answer does not follow the provider's API."""
         return ModelOutputError(
-            f"{self._who} sent something that is not an answer of its API.",
-            hint="Check that the base URL points to a server that speaks this provider's API.",
+            self._said("unreadable"),
+            hint=text("refusal.check_base_url"),
             details=self._details,
         )
 
@@ -102,35 +99,32 @@ class ErrorTexts:
         """The prompt is longer than what the model reads at once."""
         details = {**self._details, **({"window": window} if window else {})}
         return ModelContextError(
-            f"{self._who} cannot read a prompt of this length{self._quoted(said)}.",
-            hint="Name a model that reads more at once, or set REASONING_CONTEXT_TOKENS to what this one reads.",
+            self._said("too_long", said=self._quoted(said)),
+            hint=text("refusal.name_larger"),
             details=details,
         )
 
     def cut(self, *, sent: int, read: int) -> ModelContextError:
         """The server cut the prompt without a word: it read `read` of about `sent` tokens."""
         return ModelContextError(
-            f"{self._who} read only {read} of about {sent} tokens: its server cuts long prompts.",
-            hint=(
-                "Give the model a larger context at its server (Ollama: OLLAMA_CONTEXT_LENGTH or num_ctx), or set "
-                "REASONING_CONTEXT_TOKENS to what it reads."
-            ),
+            self._said("cut", read=read, sent=sent),
+            hint=text("refusal.raise_context"),
             details={**self._details, "sent": sent, "read": read},
         )
 
     def no_credentials(self, error: Exception) -> ModelAuthError:
         """The SDK found no credentials, so no request was made."""
         return ModelAuthError(
-            f"{self._who} got no request: there are no credentials for it ({type(error).__name__}).",
-            hint=f"Check {self._key_variable}.",
+            self._said("no_credentials", name=type(error).__name__),
+            hint=text("refusal.check", what=self._key_variable),
             details=self._details,
         )
 
     def _wrong_key(self, error: ModelAPIError) -> ModelAuthError:
         status = {"status": error.status_code} if isinstance(error, ModelHTTPError) else {}
         return ModelAuthError(
-            f"{self._who} refuses the key{self._quoted(error_detail(error))}.",
-            hint=f"Check {self._key_variable}.",
+            self._said("wrong_key", said=self._quoted(error_detail(error))),
+            hint=text("refusal.check", what=self._key_variable),
             details={**self._details, **status, "refused": "key"},
         )
 
@@ -139,34 +133,32 @@ class ErrorTexts:
         detail, details = self._quoted(said), {**self._details, "status": error.status_code}
         if status == 402:
             return ModelAuthError(
-                f"{self._who} requires payment{detail}.", hint="Check the account's balance.", details=details
+                self._said("payment", said=detail), hint=text("refusal.check_balance"), details=details
             )
         if status == 404 or isinstance(error, ModelNotFoundError):
             return ModelAuthError(
-                f"{self._who} does not know this model or address{detail}.",
-                hint="Check REASONING_MODEL and the provider's base URL.",
+                self._said("unknown_model", said=detail),
+                hint=text("refusal.check_model"),
                 details=details,
             )
         if status in (408, 409, 429) or (status >= 500 and not _TOO_LONG.search(said)):
-            what = "limits the rate or the quota" if status == 429 else f"cannot answer (HTTP {status})"
+            code = "limits" if status == 429 else "cannot_answer_status"
             return ModelUnavailableError(
-                f"{self._who} {what}{detail}.",
-                hint="Try again later, or choose another engine with REASONING_ENGINE.",
-                details=details,
+                self._said(code, status=status, said=detail), hint=text("refusal.try_later"), details=details
             )
         if _FILTERED.search(said):
             return self.declined(said)
         if is_too_long(error):
             return self.too_long(said)
         return ModelOutputError(
-            f"{self._who} refuses the request (HTTP {status}){detail}.",
-            hint="Check that the model fits the task (context length, structured output), or name another one.",
+            self._said("refused", status=status, said=detail),
+            hint=text("refusal.check_fit"),
             details=details,
         )
 
-    @property
-    def _who(self) -> str:
-        return f"{self._provider} (model {self._model})"
+    def _said(self, code: str, **params: Param) -> Text:
+        who = text("refusal.who", provider=self._provider, model=self._model)
+        return text(f"refusal.{code}", who=who, **params)
 
     @property
     def _details(self) -> dict[str, Any]:
@@ -175,8 +167,8 @@ class ErrorTexts:
     def _quoted(self, said: str) -> str:
         return f': "{shortened(self._without_key(said), _SHOWN)}"' if said else ""
 
-    def _without_key(self, text: str) -> str:
-        return _KEY_LIKE.sub("***", text.replace(self._key, "***") if self._key else text)
+    def _without_key(self, said: str) -> str:
+        return _KEY_LIKE.sub("***", said.replace(self._key, "***") if self._key else said)
 
 
 def is_too_long(error: ModelAPIError) -> bool:

@@ -137,7 +137,7 @@ class ToolLoop:
         if self._budget and (reached := self._budget.exceeded_by(self.usage)):
             raise BudgetSpentError(
                 text("error.budget_used", reached=reached),
-                hint="Raise the budget of the session to go on.",
+                hint=text("error.raise_budget"),
                 details={"usage": self.usage.model_dump()},
             )
         try:

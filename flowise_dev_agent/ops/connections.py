@@ -45,7 +45,7 @@ from flowise_dev_agent.schemas.connections import (
 from flowise_dev_agent.schemas.etags import Expected, changed_meanwhile, etag_of
 from flowise_dev_agent.sessions.emission import count_call
 from flowise_dev_agent.settings import ReasoningSettings, Settings
-from flowise_dev_agent.texts import text
+from flowise_dev_agent.texts import sentences, text
 from flowise_dev_agent.timings import end_tasks
 
 if TYPE_CHECKING:
@@ -186,7 +186,7 @@ class Connections:
         await self.refresh()
         here = self.instances.addresses()
         if not wanted.same_server and not wanted.force:
-            await self._check_idle(here, wanted.endpoint, " Or say `same_server` if it is this Flowise, moved.")
+            await self._check_idle(here, wanted.endpoint, text("error.same_server_hint"))
         same = wanted.same_server or address_of(wanted.endpoint) in here
         formerly = tuple(HttpUrl(address) for address in here) if same else ()
         stored = StoredFlowise(endpoint=wanted.endpoint, api_key=wanted.api_key, formerly=formerly)
@@ -236,8 +236,8 @@ class Connections:
             return
         if count := await self._rows.open_sessions(self.instances.default_id, here):
             raise SessionsOpenError(
-                f"{count} open session{'s are' if count > 1 else ' is'} on the Flowise at {here[0]}.",
-                hint="Finish or cancel them, or say `force`: then they end in an error at their next step." + also,
+                text("error.sessions_open", count=count, endpoint=here[0]),
+                hint=sentences(text("error.sessions_open_hint"), also),
                 details={"sessions": count, "endpoint": here[0]},
             )
 
@@ -348,7 +348,7 @@ class Connections:
             variables = _FLOWISE_VARIABLES if kind == "flowise" else _MODEL_VARIABLES
             raise ConnectionNotStorableError(
                 text("error.set_by_environment"),
-                hint=f"Change it there, or remove {', '.join(variables)} and start the service again.",
+                hint=text("error.set_by_environment_hint", names=[*variables]),
             )
         if not self._settings.database.secrets_keys:
             raise ConnectionNotStorableError(
@@ -388,10 +388,9 @@ def _fernet(key: bytes) -> "Fernet":
 
 
 def _unreadable_error(kind: ConnectionKind) -> ConnectionUnreadableError:
-    what = "Flowise server" if kind == "flowise" else "model"
     return ConnectionUnreadableError(
-        f"The {what} that was connected at the page cannot be read with SECRETS_KEY.",
-        hint="Set SECRETS_KEY to the new key and, behind a comma, the one before it, or connect it again.",
+        text("error.connection_unreadable_flowise" if kind == "flowise" else "error.connection_unreadable_model"),
+        hint=text("error.connection_unreadable_hint"),
         details={"connection": kind},
     )
 

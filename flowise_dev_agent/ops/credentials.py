@@ -15,6 +15,7 @@ from flowise_dev_agent.schemas.credentials import (
     CredentialTypeView,
     NewCredential,
 )
+from flowise_dev_agent.texts import text
 
 _MAX_TYPES: Final = 1_000
 _MAX_FIELDS: Final = 50
@@ -60,8 +61,8 @@ async def create_credential(instances: Instances, audit_log: AuditLog, new: NewC
     known = next((one for one in await client.list_credential_types() if one.name == new.type), None)
     if known is None:
         raise InvalidInputError(
-            f"This Flowise server has no credential type '{new.type}'.",
-            hint="GET /credentials/types lists the types of the server.",
+            text("error.no_credential_type", type=new.type),
+            hint=text("error.credential_types_hint"),
         )
     _check(new.fields, known)
     row = await client.create_credential(
@@ -81,6 +82,6 @@ def _check(given: dict[str, SecretStr], type_: CredentialType) -> None:
     if missing or not given.keys() <= known:
         # Not the names that were given: somebody may have put the secret there.
         raise InvalidInputError(
-            f"The fields do not fit: {', '.join(missing)} missing." if missing else "A field is not one of the type's.",
-            hint=f"The fields of this type are: {', '.join(sorted(known))}.",
+            text("error.fields_missing", names=missing) if missing else text("error.field_not_of_type"),
+            hint=text("error.fields_of_type", names=sorted(known)),
         )

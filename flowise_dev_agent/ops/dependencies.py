@@ -58,6 +58,7 @@ from flowise_dev_agent.schemas.requests import ResumeSession, StartSession
 from flowise_dev_agent.sessions.agent import Agent
 from flowise_dev_agent.sessions.emission import Emit
 from flowise_dev_agent.settings import DriftPolicy, LimitSettings, ReasoningSettings, Settings
+from flowise_dev_agent.texts import text
 
 _FRESH_SECS: Final = 1.0
 
@@ -304,8 +305,8 @@ def check_start(request: StartSession, limits: LimitSettings, reasoning: Reasoni
     """Raise InvalidInputError when a new session asks for a model or budget that the operator does not allow."""
     if request.model is not None and request.model not in reasoning.models:
         raise InvalidInputError(
-            f"The model '{request.model}' is not allowed here.",
-            hint=f"Use one of: {', '.join(sorted(reasoning.models))}; REASONING_ALLOWED_MODELS names further ones.",
+            text("error.model_not_allowed", model=request.model),
+            hint=text("error.models_allowed", names=sorted(reasoning.models)),
         )
     if request.budget is not None:
         check_budget(request.budget.model_dump(exclude_none=True), limits)
@@ -316,7 +317,7 @@ def check_budget(budget: Mapping[str, Any], limits: LimitSettings) -> None:
     for name, ceiling in limits.ceilings.items():
         if budget.get(name, 0) > ceiling:
             raise InvalidInputError(
-                f"A session may have at most {ceiling:g} {name}.",
-                hint=f"Ask for less, or have the operator raise SESSION_BUDGET_{name.upper()}_CEILING.",
+                text("error.budget_ceiling", limit=f"{ceiling:g}", unit=name),
+                hint=text("error.budget_ceiling_hint", variable=f"SESSION_BUDGET_{name.upper()}_CEILING"),
                 details={"ceiling": ceiling},
             )

@@ -13,6 +13,7 @@ from flowise_dev_agent.knowledge.document_stores import read_stores, view_of
 from flowise_dev_agent.persistence import AuditLog, Fact
 from flowise_dev_agent.redaction import masked
 from flowise_dev_agent.schemas.document_stores import DocumentStoreList, RefreshedStore, pieces
+from flowise_dev_agent.texts import text
 
 #: Seconds for one call, and for a whole refresh.
 _CALL_SECS: Final = 300.0
@@ -50,9 +51,8 @@ async def _refreshed(client: FlowiseClient, audit_log: AuditLog, store_id: str, 
     store = await client.get_document_store(store_id)
     if not view_of(store).can_remove:
         raise InvalidInputError(
-            f"The document store '{masked(store.name)}' has no record manager: a refresh would write every piece to "
-            "its vector store once more.",
-            hint="Give it a record manager in Flowise first.",
+            text("error.store_no_record_manager", store=masked(store.name)),
+            hint=text("error.give_record_manager"),
         )
     read = added = 0
     try:
@@ -65,7 +65,7 @@ async def _refreshed(client: FlowiseClient, audit_log: AuditLog, store_id: str, 
                 added = await client.insert_vectors(store.id, vectors, timeout=_CALL_SECS)
     except TimeoutError:
         raise FlowiseTimeoutError(
-            f"The document store was not read within {_ALL_SECS:g} s.", hint="Refresh it again; this is safe to repeat."
+            text("error.store_slow", seconds=f"{_ALL_SECS:g}"), hint=text("error.refresh_again")
         ) from None
     finally:
         # Also after a failure: sources that were read stay read.

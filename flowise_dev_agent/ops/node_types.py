@@ -23,6 +23,7 @@ from flowise_dev_agent.schemas.nodes import (
     OptionView,
 )
 from flowise_dev_agent.sessions.agent import Agent
+from flowise_dev_agent.texts import text
 
 _MOST: Final = 500
 _DESCRIPTION_CHARS: Final = 300
@@ -109,7 +110,7 @@ class NodeTypes:
             _, credentials = await self._call(instance, "list_credentials", {})
             chosen = {one.type: one.id for one in credentials.all() if one.id == credential_id}
             if not chosen:
-                raise InvalidInputError("The instance has no credential with this id.")
+                raise InvalidInputError(text("error.no_such_credential"))
         _, listed = await self._call(instance, "list_options", {"node": name, "param": param}, chosen)
         return NodeOptions(
             node=listed.node,

@@ -11,6 +11,7 @@ from flowise_dev_agent.knowledge.pattern_library import make_pattern, read_ops, 
 from flowise_dev_agent.patch import Schemas
 from flowise_dev_agent.persistence import Database, Patterns, StoredPattern
 from flowise_dev_agent.schemas.etags import Expected
+from flowise_dev_agent.texts import text
 
 
 class PatternService:
@@ -85,4 +86,6 @@ class PatternService:
     async def delete(self, pattern_id: int, expected: Expected | None = None) -> None:
         """Delete a pattern. Raises PatternNotFoundError and PreconditionFailedError."""
         if not await self._rows.delete(current_caller().owner, pattern_id, expected):
-            raise PatternNotFoundError(f"There is no pattern {pattern_id}.", hint="List them with GET /patterns.")
+            raise PatternNotFoundError(
+                text("error.no_pattern", pattern=str(pattern_id)), hint=text("error.no_pattern_hint")
+            )

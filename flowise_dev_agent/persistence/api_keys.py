@@ -15,6 +15,7 @@ from flowise_dev_agent.errors import KeyConflictError, KeyNotFoundError
 from flowise_dev_agent.persistence.audit import Fact, record
 from flowise_dev_agent.persistence.database import Connection, Database, across_owners
 from flowise_dev_agent.schemas.etags import Expected, etag_of
+from flowise_dev_agent.texts import text
 
 _ACTIVE: Final = "revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now())"
 _COLUMNS: Final = (
@@ -125,9 +126,7 @@ class ApiKeys:
                 Fact("key.create", words=f"{name} of {owner}: {', '.join(scopes)}"),
             )
         except UniqueViolation:
-            raise KeyConflictError(
-                f"There is a key '{name}' already.", hint="Rotate or revoke it, or choose another name."
-            ) from None
+            raise KeyConflictError(text("error.key_there", name=name), hint=text("error.key_there_hint")) from None
         assert row is not None  # noqa: S101 - an insert returns its row
         return row
 
@@ -166,7 +165,7 @@ class ApiKeys:
         )
         if row is None:
             await self._assert_exists(key_id)
-            raise KeyConflictError("The key is revoked or has expired.", hint="Make a new one.")
+            raise KeyConflictError(text("error.key_over"), hint=text("error.key_over_hint"))
         return row
 
     async def revoke(self, key_id: UUID, expected: Expected | None = None) -> KeyRow:
@@ -214,7 +213,7 @@ class ApiKeys:
 
 
 def _not_found(key_id: UUID) -> KeyNotFoundError:
-    return KeyNotFoundError(f"There is no key {key_id}.", hint="List the keys with GET /keys.")
+    return KeyNotFoundError(text("error.no_key", key=str(key_id)), hint=text("error.no_key_hint"))
 
 
 _FIND_SIGN_IN: Final[LiteralString] = (

@@ -9,6 +9,7 @@ from uuid import UUID
 from flowise_dev_agent.errors import AttachmentNotFoundError, InvalidInputError
 from flowise_dev_agent.persistence.database import Connection, Database, jsonb
 from flowise_dev_agent.schemas.attachments import MOST_ATTACHMENTS
+from flowise_dev_agent.texts import text
 
 _COLUMNS: Final[LiteralString] = (
     "id, session_id, name, media_type, size, sha256, text_sha256, facts, created_at, expires_at"
@@ -110,7 +111,7 @@ class Attachments:
     async def delete(self, attachment_id: UUID) -> None:
         """Remove a file. Raises InvalidInputError while a session uses it."""
         if (await self.get(attachment_id)).session_id is not None:
-            raise InvalidInputError("A session uses this file; it goes with the session.")
+            raise InvalidInputError(text("error.attachment_in_use"))
         async with self._database.connection() as connection:
             await connection.execute("DELETE FROM attachments WHERE id = %s AND session_id IS NULL", (attachment_id,))
 
@@ -135,18 +136,18 @@ async def bind_attachments(connection: Connection, session_id: UUID, ids: Sequen
     if missing := [id_ for id_ in ids if id_ not in {row["id"] for row in rows}]:
         raise _not_found(missing)
     if len(rows) > MOST_ATTACHMENTS:
-        raise InvalidInputError(f"A session may have {MOST_ATTACHMENTS} attachments.")
+        raise InvalidInputError(text("error.most_attachments", limit=MOST_ATTACHMENTS))
     if any(row["session_id"] not in (None, session_id) for row in rows):
-        raise InvalidInputError("An attachment is in use by another session.", hint="Upload the file once more.")
+        raise InvalidInputError(text("error.attachment_elsewhere"), hint=text("error.upload_again"))
     if len({row["name"] for row in rows}) < len(rows):
-        raise InvalidInputError("Two attachments have the same name.", hint="Rename one of the files.")
+        raise InvalidInputError(text("error.attachment_same_name"), hint=text("error.rename_file"))
     if sum(row["size"] for row in rows) > max_bytes:
-        raise InvalidInputError(f"The attachments of a session may have {max_bytes // 1024**2} MB together.")
+        raise InvalidInputError(text("error.attachments_large", mb=max_bytes // 1024**2))
     await connection.execute("UPDATE attachments SET session_id = %s WHERE id = ANY(%s)", (session_id, list(ids)))
 
 
 def _not_found(ids: Sequence[UUID]) -> AttachmentNotFoundError:
     return AttachmentNotFoundError(
-        f"There is no attachment {', '.join(map(str, ids))}.",
-        hint="Upload it with POST /attachments; one that no session uses goes after a day.",
+        text("error.no_attachment", ids=[*map(str, ids)]),
+        hint=text("error.no_attachment_hint"),
     )

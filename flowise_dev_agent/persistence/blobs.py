@@ -5,6 +5,7 @@ from uuid import UUID
 
 from flowise_dev_agent.errors import InvalidInputError
 from flowise_dev_agent.persistence.database import Database
+from flowise_dev_agent.texts import text as said
 
 
 class Blobs:
@@ -34,7 +35,7 @@ class Blobs:
             {"sha256": sha256},
         )
         if row is None:
-            raise InvalidInputError(f"No stored text has the hash {sha256[:12]}…; its session may have been deleted.")
+            raise InvalidInputError(said("error.no_blob", sha=sha256[:12]))
         return bytes(row["content"]).decode()
 
     async def of_session(self, session_id: UUID, sha256: str) -> str | None:
@@ -53,5 +54,5 @@ def encoded(text: str) -> tuple[bytes, str]:
     try:
         content = text.encode()
     except UnicodeEncodeError:
-        raise InvalidInputError("The text contains lone surrogates and cannot be stored.") from None
+        raise InvalidInputError(said("error.lone_surrogates")) from None
     return content, hashlib.sha256(content).hexdigest()

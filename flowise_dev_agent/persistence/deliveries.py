@@ -18,7 +18,7 @@ from flowise_dev_agent.persistence.database import Connection, Database, across_
 from flowise_dev_agent.persistence.queue import Queue
 from flowise_dev_agent.persistence.read_model import SESSION_COLUMNS, SessionRow
 from flowise_dev_agent.schemas.base import JsonObject, TextCode
-from flowise_dev_agent.texts import Text
+from flowise_dev_agent.texts import Text, text
 
 _TURN_LOCK_KEY: Final = 5_914_870_236_401_127_369
 _COLUMNS: Final = (
@@ -198,8 +198,8 @@ class Deliveries:
             row = await cursor.fetchone()
             if row is None:
                 raise DeliveryNotFoundError(
-                    f"Session {session_id} has no delivery {delivery_id}.",
-                    hint="List them with GET /sessions/{id}/deliveries.",
+                    text("error.no_delivery", session=str(session_id), delivery=str(delivery_id)),
+                    hint=text("error.no_delivery_hint"),
                 )
             await connection.execute(
                 "UPDATE webhook_endpoints SET disabled_at = NULL WHERE session_id = %s", (session_id,)

@@ -188,7 +188,7 @@ class WriteIntents:
             ).fetchone()
             if row and row["status"] in {"queued", "running"}:
                 raise SessionConflictError(
-                    "The session is at work just now; nothing was written.",
+                    text("error.session_at_work"),
                     hint=text("error.wait_for_question"),
                     details={"status": "in_progress", "interrupt_id": None},
                 )

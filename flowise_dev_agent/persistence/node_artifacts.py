@@ -8,6 +8,7 @@ from uuid import UUID
 
 from flowise_dev_agent.errors import ArtifactNotFoundError
 from flowise_dev_agent.persistence.database import Database
+from flowise_dev_agent.texts import text
 
 _COLUMNS: Final[LiteralString] = (
     "id, session_id, run_id, kind, node, memory_id, payload, request_id, correlation_id, audit_seq, created_at"
@@ -77,8 +78,8 @@ class NodeArtifacts:
         rows = await self._rows(f"id = %(id)s AND {condition}", params | {"id": artifact_id})
         if not rows:
             raise ArtifactNotFoundError(
-                f"There is no artifact {artifact_id} here.",
-                hint="Artifacts go with their session, or by RETENTION_MODE_*.",
+                text("error.no_artifact", artifact=str(artifact_id)),
+                hint=text("error.no_artifact_hint"),
             )
         return rows[0]
 

@@ -9,6 +9,7 @@ from flowise_dev_agent.errors import MemoryNotFoundError
 from flowise_dev_agent.persistence.audit import Fact, record
 from flowise_dev_agent.persistence.database import Database
 from flowise_dev_agent.sanitize import clean_text
+from flowise_dev_agent.texts import text
 
 #: Notes kept per owner and instance; the oldest go first.
 MAX_NOTES: Final = 200
@@ -92,6 +93,4 @@ class Notes:
 
 
 def _unknown(note_id: int | None) -> MemoryNotFoundError:
-    return MemoryNotFoundError(
-        f"There is no note {note_id}.", hint="GET /memories lists them; DELETE /patterns/{id} removes a pattern."
-    )
+    return MemoryNotFoundError(text("error.no_note", note=str(note_id)), hint=text("error.no_note_hint"))

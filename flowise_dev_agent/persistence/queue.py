@@ -31,6 +31,7 @@ from flowise_dev_agent.persistence.database import (
     check_connection,
     server_options,
 )
+from flowise_dev_agent.texts import text
 
 RUN_TASK: Final = "run"
 RUN_QUEUE: Final = "runs"
@@ -192,7 +193,7 @@ class Queue:
         try:
             await self.app.open_async()
         except ConnectorException as error:
-            raise DatabaseUnavailableError("The job queue's database does not answer.") from error
+            raise DatabaseUnavailableError(text("error.queue_does_not_answer")) from error
 
     async def close(self) -> None:
         """Close the queue's own connections."""

@@ -11,6 +11,7 @@ import psycopg
 from flowise_dev_agent.errors import DatabaseUnavailableError
 from flowise_dev_agent.persistence.database import Connection, Database, across_owners
 from flowise_dev_agent.persistence.schema import pending
+from flowise_dev_agent.texts import text
 
 _QUEUE: Final = """
     SELECT count(*) AS queued, COALESCE(EXTRACT(EPOCH FROM now() - min(updated_at)), 0)::float8 AS oldest_secs,
@@ -104,7 +105,7 @@ async def _write(connection: Connection) -> None:
                 await connection.execute(_ROOM)
     except (psycopg.InternalError, psycopg.errors.DiskFull) as error:
         raise DatabaseUnavailableError(
-            "The database answers but takes no writes.", hint="Check its disk, and that it is not a standby."
+            text("error.database_no_writes"), hint=text("error.database_no_writes_hint")
         ) from error
 
 

@@ -11,6 +11,7 @@ from flowise_dev_agent.caller import Caller, from_stored
 from flowise_dev_agent.errors import InvalidInputError, SessionNotFoundError
 from flowise_dev_agent.persistence.database import Database
 from flowise_dev_agent.schemas.session import PublicStatus
+from flowise_dev_agent.texts import text
 
 SESSION_COLUMNS: Final = (
     "id, name, requirement, request, instance_id, endpoint, status, outcome, phase, operation_mode, iteration,"
@@ -271,7 +272,7 @@ class SessionReads:
 
 def not_found(session_id: UUID) -> SessionNotFoundError:
     """The error for a session that does not exist or belongs to another owner."""
-    return SessionNotFoundError(f"There is no session {session_id}.", hint="List the sessions with GET /sessions.")
+    return SessionNotFoundError(text("error.no_session", session=str(session_id)), hint=text("error.no_session_hint"))
 
 
 #: A retried run has the answer of the run before.
@@ -348,6 +349,7 @@ def row_statuses(status: str) -> list[str]:
     found = [row for row, public in _PUBLIC.items() if public == status]
     if not found:
         raise InvalidInputError(
-            f"There is no status '{status}'.", hint=f"Use one of: {', '.join(dict.fromkeys(_PUBLIC.values()))}."
+            text("error.no_status", status=status),
+            hint=text("error.one_of", names=[*dict.fromkeys(_PUBLIC.values())]),
         )
     return found

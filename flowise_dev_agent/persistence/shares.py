@@ -10,6 +10,7 @@ from flowise_dev_agent.caller import current_caller
 from flowise_dev_agent.errors import ShareNotFoundError
 from flowise_dev_agent.persistence.audit import Fact, record
 from flowise_dev_agent.persistence.database import Database, across_owners
+from flowise_dev_agent.texts import text
 
 _ACTIVE: Final = "revoked_at IS NULL AND ends_at > now()"
 _COLUMNS: Final = (
@@ -115,4 +116,4 @@ class Shares:
 
 
 def _not_found(share_id: UUID) -> ShareNotFoundError:
-    return ShareNotFoundError(f"There is no link {share_id}.", hint="List the links with GET /shares.")
+    return ShareNotFoundError(text("error.no_share", share=str(share_id)), hint=text("error.no_share_hint"))

@@ -48,6 +48,7 @@ from flowise_dev_agent.schemas.plan import (
 )
 from flowise_dev_agent.schemas.verdict import Judgement, Verdict
 from flowise_dev_agent.settings import Phase, ReasoningSettings
+from flowise_dev_agent.texts import text
 
 _MOST_SAMPLES: Final = 40
 T = TypeVar("T")
@@ -204,9 +205,8 @@ class LlmReasoner(Reasoner):
                         )
             loop.hand_back(response.text, problems)
         raise ModelOutputError(
-            f"The model {model} gave no usable answer for the phase '{phase}' in {tries} tries. "
-            f"Last problem: {shortened(problems[0], 300)}",
-            hint="Try again, raise REASONING_RETRY_COUNT, or use a stronger model for this phase.",
+            text("error.no_usable_answer", model=model, phase=phase, tries=tries, problem=shortened(problems[0], 300)),
+            hint=text("error.no_usable_answer_hint"),
             details={"problems": problems, "tries": tries, "usage": loop.usage.model_dump()},
         )
 

@@ -15,7 +15,7 @@ from flowise_dev_agent.errors import (
 from flowise_dev_agent.patch import GraphIR, diff, payload_sha256
 from flowise_dev_agent.persistence.intents import WriteIntent
 from flowise_dev_agent.schemas.change import Conflict, Difference
-from flowise_dev_agent.texts import text
+from flowise_dev_agent.texts import sentences, text
 
 
 @dataclass(frozen=True)
@@ -71,20 +71,20 @@ def stale_base(name: str, stale: Stale, *, undone: str = "written") -> StaleBase
     if stale.conflict is None:
         return StaleBaseError(
             text("error.changed_meanwhile", name=name, undone=undone),
-            hint="Look at it in Flowise and ask again.",
+            hint=text("error.look_and_ask_again"),
             details=details,
         )
     return StaleBaseError(
         text("error.saved_by_others", name=name, undone=undone),
-        hint="Both texts are versions of this session: compare them and roll back to the right one.",
+        hint=text("error.compare_versions"),
         details=details | {"written": "yes", "conflict": stale.conflict.model_dump(mode="json")},
     )
 
 
 _STATEMENTS: Mapping[str, str] = {
-    "no": "Nothing was changed on Flowise.",
-    "unknown": "It is not known whether Flowise did it.",
-    "yes": "Flowise did it, but it could not be read back.",
+    "no": "error.written_no",
+    "unknown": "error.written_unknown",
+    "yes": "error.written_yes",
 }
 
 
@@ -97,9 +97,9 @@ def stated(intent: WriteIntent, *, lost: bool = False) -> Generator[WriteAttempt
     except AgentError as error:
         error.details["written"] = attempt.written
         if not isinstance(error, WriteFailedError):
-            error.message = f"{error.message} {_STATEMENTS[attempt.written]}"
+            error.message = sentences(error.message, text(_STATEMENTS[attempt.written]))
             if attempt.written != "no":
-                error.hint = "Try again: Flowise is looked at first, and nothing is written twice."
+                error.hint = text("error.try_again_safe")
         raise
 
 
@@ -133,14 +133,14 @@ def authorize(flow_data: str, validated_sha256: str | None) -> str:
     """
     if not validated_sha256:
         raise ValidationRequiredError(
-            "The flow was not written: it has not passed validation since the last write.",
-            hint="Validate the compiled flow and write it again.",
+            text("error.not_validated"),
+            hint=text("error.not_validated_hint"),
         )
     actual = payload_sha256(flow_data)
     if actual != validated_sha256:
         raise HashMismatchError(
-            "The flow was not written: it differs from the flow that passed validation.",
-            hint="Validate the flow as it is now and write it again.",
+            text("error.other_than_validated"),
+            hint=text("error.other_than_validated_hint"),
             details={"validated": validated_sha256, "offered": actual},
         )
     return actual

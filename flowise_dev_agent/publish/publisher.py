@@ -21,6 +21,7 @@ from flowise_dev_agent.patch import payload_sha256
 from flowise_dev_agent.publish.outcomes import Base, Stale, Written, authorize, stale_base, stated
 from flowise_dev_agent.publish.steps import Role
 from flowise_dev_agent.publish.stores import StoreSteps
+from flowise_dev_agent.texts import text
 
 
 class Publisher(StoreSteps):
@@ -259,9 +260,8 @@ class Publisher(StoreSteps):
             else:
                 if self._tags[role] not in current.tags:
                     raise WriteFailedError(
-                        f"Chatflow '{current.name}' was not deleted: it no longer carries this session's tag in its "
-                        "category, so it may be in use.",
-                        hint="Delete it in Flowise if it is not needed.",
+                        text("error.not_deleted", name=current.name),
+                        hint=text("error.delete_in_flowise"),
                         details={"chatflow_id": chatflow_id},
                     )
                 intents = await self._intents.list_for(self._session_id)

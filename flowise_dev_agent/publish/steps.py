@@ -214,7 +214,7 @@ class WriteSteps:
             await self._intents.finish(self._lease, intent.key, status="failed", result=result)
             raise WriteFailedError(
                 text("error.flow_differs", name=stored.name),
-                hint="Open it in Flowise and compare, then iterate or roll back.",
+                hint=text("error.compare_then_iterate"),
                 details=result,
             )
         return await self._done(intent, stored, adopted=adopted, keep=keep)

@@ -114,8 +114,8 @@ class StoreFiles(WriteSteps):
             if not chunks:
                 await self._intents.finish(self._lease, intent.key, status="failed", result=result)
                 raise WriteFailedError(
-                    f"Flowise found no text in a file of the document store '{name}'.",
-                    hint="A scanned file needs text recognition first.",
+                    text("error.store_file_no_text", store=name),
+                    hint=text("error.scan_needs_ocr"),
                     details=result,
                 )
             await self._intents.finish(self._lease, intent.key, status="done", result=result)
@@ -128,8 +128,8 @@ class StoreFiles(WriteSteps):
         vectors = vectors_of(await self._client.get_document_store(store_id))
         if vectors is None:
             raise WriteFailedError(
-                f"The document store '{name}' no longer has a vector store.",
-                hint="Plan again.",
+                text("error.store_no_vectors", store=name),
+                hint=text("error.plan_again"),
                 details={"store_id": store_id},
             )
 
@@ -148,9 +148,8 @@ class StoreFiles(WriteSteps):
                 result = {"store_id": store_id}
                 await self._intents.finish(self._lease, intent.key, status="failed", result=result)
                 raise WriteFailedError(
-                    f"The files of the document store '{name}' could not be embedded: "
-                    f"{error.details.get('flowise_message')}",
-                    hint="Look at its vector store and embeddings in Flowise, then try again.",
+                    text("error.store_files_not_embedded", store=name, said=str(error.details.get("flowise_message"))),
+                    hint=text("error.look_at_embeddings"),
                     details=result,
                 ) from error
 

@@ -79,8 +79,8 @@ class StoreSteps(StoreFiles):
         embedded = await self._embed_store(spec, store_id, tag)
         if not await self._client.query_document_store(store_id, spec.probe or spec.name):
             raise WriteFailedError(
-                f"The vector store took {pieces(embedded)} of the document store '{spec.name}' and finds none of them.",
-                hint="Look at the store in Flowise; another vector store may be needed.",
+                text("error.store_finds_none", pieces=pieces(embedded), store=spec.name),
+                hint=text("error.store_finds_none_hint"),
                 details={"store_id": store_id},
             )
         progress(text("event.store_embedded", store=spec.name, pieces=pieces(embedded)))
@@ -116,7 +116,7 @@ class StoreSteps(StoreFiles):
                     raise
                 await self._intents.finish(self._lease, intent.key, status="failed", result={"node_id": node_id})
                 said = error.details.get("flowise_message")
-                raise WriteFailedError(f"The vector store {node_id} could not be filled: {said}") from error
+                raise WriteFailedError(text("error.vectors_not_filled", node=node_id, said=str(said))) from error
 
         with stated(intent) as attempt:
             added = None if intent.is_new else await landed()
@@ -167,9 +167,8 @@ class StoreSteps(StoreFiles):
             else:
                 if store_tag(str(self._session_id)) not in (store.description or ""):
                     raise WriteFailedError(
-                        f"The document store '{store.name}' was not deleted: its description no longer has this "
-                        "session's tag, so it may be in use.",
-                        hint="Delete it in Flowise if it is not needed.",
+                        text("error.store_not_deleted", store=store.name),
+                        hint=text("error.delete_in_flowise"),
                         details={"store_id": store_id},
                     )
                 left = left_behind(store)
@@ -225,8 +224,8 @@ class StoreSteps(StoreFiles):
                 return count
         if len(tried) >= _MOST_TRIES:
             raise WriteFailedError(
-                f"The document store '{spec.name}' could not be embedded in {len(tried)} tries.",
-                hint="Look at its vector store and embeddings in Flowise.",
+                text("error.store_not_embedded_in_tries", store=spec.name, tries=len(tried)),
+                hint=text("error.look_at_vectors"),
                 details={"store_id": store_id},
             )
         vectors = await self._vectors(spec, len(tried) + 1)
@@ -243,8 +242,8 @@ class StoreSteps(StoreFiles):
                 result = {"store_id": store_id}
                 await self._intents.finish(self._lease, intent.key, status="failed", result=result)
                 raise WriteFailedError(
-                    f"The document store '{spec.name}' could not be embedded: {error.details.get('flowise_message')}",
-                    hint="Look at its vector store and embeddings in Flowise, then try again.",
+                    text("error.store_not_embedded", store=spec.name, said=str(error.details.get("flowise_message"))),
+                    hint=text("error.look_at_embeddings"),
                     details=result,
                 ) from error
 
@@ -261,8 +260,8 @@ class StoreSteps(StoreFiles):
         vectors = vectors_like(model, collection)
         if vectors is None:
             raise WriteFailedError(
-                f"The document store '{model.name}' no longer has a vector store that a new one could use.",
-                hint="Plan again.",
+                text("error.store_no_model_vectors", store=model.name),
+                hint=text("error.plan_again"),
                 details={"store_id": model.id},
             )
         return vectors

@@ -7,6 +7,7 @@ from typing import Any, Final, Self
 from uuid import UUID
 
 from flowise_dev_agent.errors import PreconditionFailedError
+from flowise_dev_agent.texts import text
 
 #: Description of the field `etag` of views.
 ETAG: Final = "Entity tag of this state. A request with it as `If-Match` changes no other state."
@@ -42,7 +43,7 @@ class Expected:
 def changed_meanwhile(current: str, **now: Any) -> PreconditionFailedError:
     """Error for a change of a state that has changed since the client read it."""
     return PreconditionFailedError(
-        "This has changed since you read it. Nothing was done.",
-        hint="Read it again, and send the request with its new ETag, in quotes, if it is still what you want.",
+        text("error.changed_since_read"),
+        hint=text("error.send_new_etag"),
         details={"etag": current, **now},
     )

@@ -12,6 +12,7 @@ from flowise_dev_agent.errors import InvalidInputError
 from flowise_dev_agent.patch import GraphIR
 from flowise_dev_agent.patch.model.shape import parse_document
 from flowise_dev_agent.schemas.flow_writes import FlowSettings
+from flowise_dev_agent.texts import text as said
 
 #: Lists of a workspace export that hold flows, with their type.
 _FLOWS: Final[Mapping[str, str]] = {"ChatFlow": "CHATFLOW", "AgentFlowV2": "AGENTFLOW", "AgentFlow": "MULTIAGENT"}
@@ -47,7 +48,7 @@ def read_export(text: str) -> Export:
     try:
         document = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise InvalidInputError(f"The file is not valid JSON ({error}).") from None
+        raise InvalidInputError(said("error.no_json", problem=str(error))) from None
     if isinstance(document, list):
         rows = [(row, None) for row in document]
         lists: Mapping[str, Any] = {}
@@ -58,7 +59,7 @@ def read_export(text: str) -> Export:
         rows, lists = [(document, None)], {}
     flows = [_flow(row, kind) for row, kind in rows]
     if not flows:
-        raise InvalidInputError("The file does not hold a flow.", hint="Export one with `flowise-dev-agent export`.")
+        raise InvalidInputError(said("error.no_flow_in_file"), hint=said("error.export_one"))
     return Export(
         [*_callees_first(flows)],
         {
@@ -73,14 +74,14 @@ def read_export(text: str) -> Export:
 
 def _flow(row: Any, kind: str | None) -> ExportedFlow:
     if not isinstance(row, dict):
-        raise InvalidInputError("The file does not hold a flow.", hint="Export one with `flowise-dev-agent export`.")
+        raise InvalidInputError(said("error.no_flow_in_file"), hint=said("error.export_one"))
     inner = row.get("flowData", row)
     flow_data = inner if isinstance(inner, str) else json.dumps(inner, ensure_ascii=False, separators=(",", ":"))
     document, findings = parse_document(flow_data)
     name = row.get("name") if isinstance(row.get("name"), str) else None
     if document is None:
         of_which = f" '{name[:80]}'" if name else ""
-        raise InvalidInputError(f"The file does not hold a flow{of_which}: {findings[0].message}")
+        raise InvalidInputError(said("error.no_flow_because", which=of_which, problem=findings[0].message))
     own = kind or row.get("type")
     columns = {key: value for key in FlowSettings.model_fields if (value := row.get(to_camel(key)))}
     try:
@@ -89,7 +90,9 @@ def _flow(row: Any, kind: str | None) -> ExportedFlow:
         )
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False, include_context=False)[0]
-        raise InvalidInputError(f"{'.'.join(str(part) for part in first['loc'])}: {first['msg']}.") from None
+        raise InvalidInputError(
+            said("error.at_place", place=".".join(str(part) for part in first["loc"]), problem=first["msg"])
+        ) from None
     return ExportedFlow(
         name=name,
         type=own if isinstance(own, str) and own.isupper() else GraphIR(document).kind,

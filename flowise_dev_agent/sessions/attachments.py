@@ -9,6 +9,7 @@ from uuid import UUID, uuid4
 from flowise_dev_agent.errors import InvalidInputError
 from flowise_dev_agent.persistence.attachments import AttachmentRow, Attachments, NewAttachment
 from flowise_dev_agent.schemas.attachments import AttachmentFacts, AttachmentView
+from flowise_dev_agent.texts import text
 
 #: Seconds that a file is kept without a session.
 _KEEP_SECS: Final = 24 * 3600.0
@@ -31,9 +32,7 @@ class AttachmentService:
         from flowise_dev_agent.knowledge.documents import clean_name, read_apart
 
         if await self._attachments.unused_bytes() + len(content) > _MAX_UNUSED_BYTES:
-            raise InvalidInputError(
-                "Too many files wait for a session.", hint="Delete some with DELETE /attachments/{id}, or try tomorrow."
-            )
+            raise InvalidInputError(text("error.too_many_files"), hint=text("error.too_many_files_hint"))
         async with self._gate:
             document = await read_apart(clean_name(name), content)
         row = await self._attachments.add(

@@ -25,6 +25,7 @@ from flowise_dev_agent.errors import DatabaseUnavailableError, SessionNotFoundEr
 from flowise_dev_agent.persistence import Events, StoredEvent
 from flowise_dev_agent.persistence.database import across_owners, listening_connection
 from flowise_dev_agent.persistence.events import EVENTS_CHANNEL, LIVE_CHANNEL
+from flowise_dev_agent.texts import text
 from flowise_dev_agent.timings import end_tasks
 
 logger = logging.getLogger(__name__)
@@ -195,7 +196,7 @@ class Feed:
         """Set the position where the hub starts reading; True if the log is already complete."""
         heads = await self._events.heads([hub.session_id])
         if hub.session_id not in heads:
-            raise SessionNotFoundError(f"There is no session {hub.session_id}.")
+            raise SessionNotFoundError(text("error.no_session", session=str(hub.session_id)))
         head, status = heads[hub.session_id]
         hub.caller = current_caller()
         if hub.last_seq is None:

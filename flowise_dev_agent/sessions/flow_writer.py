@@ -41,6 +41,7 @@ from flowise_dev_agent.schemas.flow_writes import (
 from flowise_dev_agent.sessions.approvals import ApprovalRules
 from flowise_dev_agent.sessions.emission import Emit, new_event
 from flowise_dev_agent.sessions.service import check_key, key_reused
+from flowise_dev_agent.texts import text
 
 _OPERATIONS: Final = frozenset({"import", "apply", "promote"})
 #: Status of a session's row -> status of the write.
@@ -174,8 +175,8 @@ class FlowWriter:
             )
         if problems:
             raise InvalidInputError(
-                f"The flow was not written: {'; '.join(finding.text for finding in problems[:_SHOWN])}",
-                hint="Correct the flow, or create in Flowise what it needs.",
+                text("error.flow_not_written", problems="; ".join(finding.text for finding in problems[:_SHOWN])),
+                hint=text("error.flow_not_written_hint"),
                 details={"findings": [finding.model_dump(mode="json") for finding in problems]},
             )
         self._approvals.check_direct(proposal.base.id if proposal.base else None, proposal.name)
@@ -306,7 +307,7 @@ def _sha256(flow_data: str) -> str:
     try:
         return payload_sha256(flow_data)
     except UnicodeEncodeError:
-        raise InvalidInputError("The flow contains lone surrogates, which cannot be stored.") from None
+        raise InvalidInputError(text("error.lone_surrogates")) from None
 
 
 def _difference(proposal: Proposal) -> Difference:

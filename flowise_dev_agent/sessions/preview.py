@@ -72,9 +72,7 @@ class Previews:
             before, after = await self._graph(change.get("before")), await self._graph(change["after"])
             return Picture("ops" if last.question == "patch_review" else "flow", before, after, contract)
         if contract is None or contract.declined:
-            raise NoPlanError(
-                text("error.no_plan_yet"), hint="Read the session: its open question says what it waits for."
-            )
+            raise NoPlanError(text("error.no_plan_yet"), hint=text("error.read_what_it_waits_for"))
         base = await self._graph(change.get("base") or change.get("after"))
         planned = await asyncio.to_thread(planned_flow, contract, base, schemas)
         # Content taken from a pattern is new to the person.

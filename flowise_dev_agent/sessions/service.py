@@ -127,8 +127,8 @@ class SessionService:
                     raise key_reused()
                 return started_view(self._view(earlier), None)
         raise SessionExistsError(
-            f"A session {session_id} exists already; nothing was changed.",
-            hint="Leave `thread_id` out, or resume that session.",
+            text("error.session_there", session=str(session_id)),
+            hint=text("error.session_there_hint"),
             details={"thread_id": str(session_id)},
         )
 
@@ -221,7 +221,7 @@ class SessionService:
             row = await self._sessions.get(session_id)
             _as_expected(row, expected)
             raise SessionConflictError(
-                f"The session is {public_status(row.status)}; only one that ended in an error can be retried.",
+                text("error.not_retried", status=public_status(row.status)),
                 details={"status": public_status(row.status), "interrupt_id": row.interrupt_id},
             )
         return self._view(retried)
@@ -243,7 +243,7 @@ class SessionService:
         """A page of sessions, newest first; `status` is a public one, each word of `text` begins one of the name or
         the requirement. Raises InvalidInputError."""
         if not 1 <= limit <= _MAX_PAGE:
-            raise InvalidInputError(f"`limit` must be from 1 to {_MAX_PAGE}.")
+            raise _wrong_limit()
         which = SessionFilter(
             statuses=row_statuses(status) if status else None,
             instance_id=instance,
@@ -264,7 +264,7 @@ class SessionService:
         if holds_secret(name):
             raise SecretInTextError(text("error.secret_in_name"), details={"field": "session_name"})
         if not name.strip() or len(name) > 120 or clean_text(name) != name:
-            raise InvalidInputError("A session's name has 1 to 120 characters, none of them NUL.")
+            raise InvalidInputError(text("error.session_name"))
         await self._sessions.rename(session_id, name, await self._expected_version(session_id, expected))
         return await self.get(session_id)
 
@@ -331,9 +331,7 @@ class SessionService:
         plan = shown.get("contract")
         made = Plan.model_validate(without_computed(plan)) if plan else None
         if made is None or (made.declined and made.operation != "create"):
-            raise NoPlanError(
-                text("error.no_plan_yet"), hint="Read the session: its open question says what it waits for."
-            )
+            raise NoPlanError(text("error.no_plan_yet"), hint=text("error.read_what_it_waits_for"))
         asked: Any = row.request.get("design")
         form = stored_form(shown.get("form")) or stored_form(asked) or form_of(made, row.requirement)
         return SessionPlan.model_validate({**without_computed(made.model_dump()), "form": form})
@@ -341,14 +339,11 @@ class SessionService:
     async def trace(self, session_id: UUID, sha256: str) -> Trace:
         """Steps inside the flow during one of the session's tests. Raises TraceNotFoundError."""
         await self._sessions.get(session_id)
-        text = await Blobs(self._database).of_session(session_id, sha256)
+        stored = await Blobs(self._database).of_session(session_id, sha256)
         try:
-            return Trace.model_validate_json(text or "")
+            return Trace.model_validate_json(stored or "")
         except ValidationError:  # the session has other texts, too
-            raise TraceNotFoundError(
-                "This session has no trace with this hash.",
-                hint="Read the session: `result.tests` names the traces of its tests.",
-            ) from None
+            raise TraceNotFoundError(text("error.no_such_trace"), hint=text("error.no_such_trace_hint")) from None
 
     async def deliveries(self, session_id: UUID) -> DeliveryList:
         """The session's webhooks, newest first."""
@@ -408,8 +403,7 @@ def without_secrets(body: RequestBody, *fields: str) -> dict[str, Any]:
         if holds_secret(value):
             raise SecretInTextError(
                 text("error.secret_in_field", name=name),
-                hint="Take it out of the text, create a credential with it (POST /credentials, or in Flowise) and name "
-                "the credential instead.",
+                hint=text("error.secret_in_field_hint"),
                 details={"field": name},
             )
         guarded = guarded_json(value)
@@ -417,10 +411,14 @@ def without_secrets(body: RequestBody, *fields: str) -> dict[str, Any]:
     return kept
 
 
+def _wrong_limit() -> InvalidInputError:
+    return InvalidInputError(text("error.page_limit", limit=_MAX_PAGE))
+
+
 def check_key(key: str | None) -> None:
     """Raise InvalidInputError for an Idempotency-Key that cannot be stored."""
     if key is not None and (not key or len(key) > _MAX_KEY_CHARS or clean_text(key) != key):
-        raise InvalidInputError(f"An Idempotency-Key has 1 to {_MAX_KEY_CHARS} characters.")
+        raise InvalidInputError(text("error.idempotency_key", limit=_MAX_KEY_CHARS))
 
 
 def key_reused() -> IdempotencyKeyReusedError:

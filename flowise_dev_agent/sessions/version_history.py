@@ -76,7 +76,7 @@ class FlowVersions:
         if await self._versions.with_number(chatflow_id, version) is None:
             raise VersionNotFoundError(
                 text("error.no_version", version=f"v{version}"),
-                hint="GET /flows/{id}/versions lists those that are kept.",
+                hint=text("error.versions_hint"),
             )
         await self._versions.bookmark(chatflow_id, version, note)
 

@@ -81,7 +81,7 @@ async def load_current_flow(state: AgentState, runtime: Runtime[AgentContext], *
     if kind is None:
         raise InvalidInputError(
             text("error.type_not_editable", name=flow.name, type=flow.type or ""),
-            hint=f"Choose one of: {', '.join(KINDS)}.",
+            hint=text("error.one_of", names=[*KINDS]),
         )
     graph = GraphIR.from_flow_data(flow.flow_data)
     sha256 = await context.blobs.put(flow.flow_data)

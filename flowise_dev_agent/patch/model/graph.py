@@ -9,6 +9,7 @@ from flowise_dev_agent.patch.model.json_text import dump_json
 from flowise_dev_agent.patch.model.node import FlowNode
 from flowise_dev_agent.patch.model.schema import KIND_OF_CATEGORY
 from flowise_dev_agent.patch.model.shape import parse_document
+from flowise_dev_agent.texts import text as said
 
 
 class FlowEdge:
@@ -71,7 +72,7 @@ class GraphIR:
             first = findings[0]
             where = f"node {first.where}: " if first.where else ""
             raise PatchError(
-                f"This is not a flow that Flowise can show: {where}{first.message}",
+                said("error.not_shown_by_flowise", problem=f"{where}{first.message}"),
                 hint=first.hint or None,
                 details={"findings": [finding.model_dump(mode="json") for finding in findings]},
             )

@@ -13,6 +13,7 @@ from flowise_dev_agent.patch.model.json_text import JsonValue, is_uuid
 from flowise_dev_agent.patch.model.named_values import NamedValues
 from flowise_dev_agent.patch.model.suggest import closest, resolve_case
 from flowise_dev_agent.redaction import looks_secret
+from flowise_dev_agent.texts import text
 
 
 class _Op(BaseModel):
@@ -300,7 +301,7 @@ def patch_error(findings: Sequence[Finding]) -> PatchError:
     """Combine all findings in one error, the first one as its message."""
     more = f" (and {len(findings) - 1} more)" if len(findings) > 1 else ""
     return PatchError(
-        f"The patch cannot be used: {findings[0].text}{more}",
+        text("error.patch_unusable", problem=f"{findings[0].text}{more}"),
         details={"findings": [finding.model_dump(mode="json") for finding in findings]},
     )
 

@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 import flowise_dev_agent
+from flowise_dev_agent import errors
+from flowise_dev_agent.errors import AgentError
 from flowise_dev_agent.patch import Finding
 from flowise_dev_agent.texts import LANGUAGES, catalogue, say, say_in, text
 
@@ -60,6 +62,31 @@ def test_every_code_has_a_text_and_the_parameters_that_it_needs() -> None:
             if found is None or (None not in names and not places(found) <= names):
                 wrong.append(f"{path.name}:{node.lineno} {code}")
     assert wrong == []
+
+
+#: Errors that no person reads in a language: those of commands and settings, and what a model or a program is told.
+_FOR_PROGRAMS = (
+    *("cli", "devkit", "mcp", "settings", "agent/domain", "agent/registry"),
+    *("api/once", "models/parsing", "persistence/schema"),
+)
+_OF_SETTINGS = {"ConfigurationError", "LeaseLostError", "IdempotencyKeyReusedError"}
+_ERRORS = {name for name, one in vars(errors).items() if isinstance(one, type) and issubclass(one, AgentError)}
+
+
+def test_p123_an_error_for_people_is_a_text_of_the_catalogue() -> None:
+    plain: list[str] = []
+    for path in PACKAGE.rglob("*.py"):
+        module = path.relative_to(PACKAGE).as_posix()
+        if module.startswith(_FOR_PROGRAMS):
+            continue
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.args:
+                name, said = node.func.id, node.args[0]
+                if name in _ERRORS - _OF_SETTINGS and (
+                    isinstance(said, ast.JoinedStr) or (isinstance(said, ast.Constant) and isinstance(said.value, str))
+                ):
+                    plain.append(f"{module}:{node.lineno} {name}")
+    assert plain == []
 
 
 @pytest.mark.parametrize("language", LANGUAGES[1:])
