@@ -263,7 +263,7 @@ def test_the_fields_line_names_what_is_required_wherever_the_editor_shows_it(cat
 
 def test_a_skill_is_read_by_section_and_has_a_version() -> None:
     assert "conversationalRetrievalQAChain" in PACKAGED.section("Flows")
-    assert PACKAGED.version() == "9"
+    assert PACKAGED.version() == "10"
     with pytest.raises(KeyError, match="Judge"):
         PACKAGED.section("Nothing")
 
