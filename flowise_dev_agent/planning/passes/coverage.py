@@ -144,11 +144,12 @@ def _texts_in(value: object) -> Iterator[str]:
 
 
 def _facts(quote: str) -> Iterator[_Fact]:
-    text = _plain(masked(quote).replace(MASK, " "))  # a pasted key is in no plan
+    text = _plain(masked(quote).replace(MASK, "{}"))  # a pasted key is in no plan
     for match in _ADDRESS.finditer(text):
         yield _Fact("address", match[0].strip(" .,;:!?)"))
-    for match in _QUOTED.finditer(_ADDRESS.sub(" ", text)):
-        yield _Fact("quotation", match[1])
+    for match in _QUOTED.finditer(text):
+        if not _ADDRESS.fullmatch(match[1].strip()):
+            yield _Fact("quotation", match[1])
 
 
 def _plain(text: str) -> str:

@@ -69,6 +69,8 @@ def test_p83_what_a_part_names_and_the_plan_lacks_is_found(
             "ask https://core.example/policies/{policy number}",
             {"url": "https://core.example/policies/{{ $flow.state.policy }}"},
         ),
+        ('reply "Write to maren@roast.example by noon."', {"prompt": "Reply: Write to maren@roast.example by noon."}),
+        pytest.param('say "use sk-' + "a1B2c3" * 6 + ' here"', {"prompt": "Say: use [secret] here"}, id="a quoted key"),
         ('say "no spraying: wind {value} km/h"', {"prompt": "No spraying: wind {{ $flow.state.wind }} km/h"}),
     ],
 )
