@@ -1,5 +1,7 @@
 """Details of a plan for its approval: the plan compared with the current flow, with the names of its parts."""
 
+import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
@@ -7,7 +9,10 @@ from pydantic import JsonValue
 
 from flowise_dev_agent.patch import GraphIR, Schemas
 from flowise_dev_agent.patch.model.equal_values import same_value
+from flowise_dev_agent.patch.model.field_kinds import FieldKind, kind_of
+from flowise_dev_agent.patch.model.labels import field_label
 from flowise_dev_agent.patch.model.nested import parse_path, value_at
+from flowise_dev_agent.patch.model.reach import definition_of, reached
 from flowise_dev_agent.planning.added_text import with_added_text
 from flowise_dev_agent.planning.flow_outline import branch_names, flow_outline
 from flowise_dev_agent.planning.plan_findings import FormerText, former_texts, is_text, replaced_text
@@ -21,6 +26,11 @@ from flowise_dev_agent.testing.simulation import simulated
 from flowise_dev_agent.texts import translated
 
 _ACTION: Final = 100
+_IN_ROW: Final = re.compile(r"(.+)\[\d+\]\.\w+$")
+#: Words of code that may call an address, also in a roundabout way.
+_CALLS: Final = re.compile(
+    r"fetch|axios|require|import|https?\s*\.|request|socket|eval|Function|globalThis|process|\[\s*['\"`]"
+)
 
 
 def plan_details(
@@ -39,20 +49,38 @@ def plan_details(
     titles = titles_of(plan, base, schemas)
     after = planned_flow(plan, base, schemas).graph
     known = {**{name: schema.label for name, schema in schemas.items()}, **(names or {}), **titles}
-    used = _used(plan, base)
     former = former_texts(plan, base, schemas)
+    compared = [
+        _shown(value, plan.values, titles, base, schemas, former)
+        for value in plan.values
+        if value.node_id not in plan.removals
+    ]
+    values = [one for one in compared if one]
+    used = f"{_used(plan, base)} {' '.join(json.dumps(one.old) for one in values)}"
+    in_text = _in_code_only(plan, base, schemas)
     return ShownPlan(
-        values=[
-            _shown(value, titles, base, schemas, former) for value in plan.values if value.node_id not in plan.removals
-        ],
+        values=values,
         removed=_named(plan.removals, base),
         kept=_named(plan.kept, base),
         to_do=[translated(one, language) for one in to_do(plan, after, titles, schemas, credentials)],
-        allows=capability_words(plan.capability, language, {**known, **_typed(plan, base, titles, schemas)}),
-        outline=flow_outline(plan, base, after, titles) if plan.nodes else [],
+        allows=capability_words(plan.capability, language, {**known, **_typed(plan, base, titles, schemas)}, in_text),
+        hosts_in_text=in_text,
+        outline=flow_outline(plan, base, after, titles, {one.node_id for one in values}) if plan.nodes else [],
         names={id_: name for id_, name in known.items() if id_ in titles or id_ in used},
         simulated=[shortened(masked(one), _ACTION) for one in simulated(after, schemas, plan.tests).actions()],
     )
+
+
+def _in_code_only(plan: Plan, base: GraphIR, schemas: Schemas) -> list[str]:
+    """Hosts of the plan that stand only in code that has no word for a call."""
+    types = {node.id: node.name for node in base.nodes} | {node.node_id: node.node_name for node in plan.nodes}
+    quiet, called = set[str](), set[str]()
+    for value in plan.values:
+        schema = schemas.get(types.get(value.node_id, ""))
+        kind = kind_of(value.param, definition_of(schema, value.param))
+        only_text = kind is FieldKind.CODE and not _CALLS.search(str(value.value))
+        (quiet if only_text else called).update(one.origin for one in reached(value.param, value.value, schema))
+    return sorted(quiet - called)
 
 
 def titles_of(plan: Plan, base: GraphIR, schemas: Schemas) -> dict[str, str]:
@@ -93,8 +121,14 @@ def _used(plan: Plan, base: GraphIR) -> str:
 
 
 def _shown(
-    value: PlannedValue, titles: Mapping[str, str], base: GraphIR, schemas: Schemas, former: Sequence[FormerText]
-) -> ShownValue:
+    value: PlannedValue,
+    planned: Sequence[PlannedValue],
+    titles: Mapping[str, str],
+    base: GraphIR,
+    schemas: Schemas,
+    former: Sequence[FormerText],
+) -> ShownValue | None:
+    """Value beside the one that the flow holds now; None if it stays."""
     node, steps = base.node(value.node_id), parse_path(value.param)
     stored: JsonValue = value_at(node.inputs, steps) if node and steps else None
     # A new node's text stands beside those of the node that it replaces.
@@ -102,23 +136,37 @@ def _shown(
     if before:
         stored = "\n".join(dict.fromkeys(one.text for one in before))
     new = with_added_text(stored, [str(value.value)]) if value.mode == "append" else value.value
-    old = None if stored in (None, "") or same_value(stored, new) else stored
+    if stored not in (None, "") and same_value(stored, new):
+        return None
+    old = None if stored in (None, "") else stored
+    holder = value.param.partition("Config.")[0]
+    chosen = next((one.value for one in planned if (one.node_id, one.param) == (value.node_id, holder)), None)
+    component = chosen or (value_at(node.inputs, parse_path(holder) or ()) if node else None)
+    label, list_label = _labels(value, node.name if node else "", str(component), schemas)
     return ShownValue(
         node_id=value.node_id,
         node=titles.get(value.node_id, value.node_id),
         param=value.param,
-        label=_label(value, node.name if node else "", schemas),
+        label=label,
+        list_label=list_label,
         old=_safe(value.param, old),
         new=_safe(value.param, new),
         loses_text=old is not None and (replaced_text(value, base) is not None or any(one.lost for one in before)),
     )
 
 
-def _label(value: PlannedValue, type_: str, schemas: Schemas) -> str:
-    """Label of the field on the canvas; empty for a field of a type that is not known, or inside another."""
-    name = type_ or value.node_id.rpartition("_")[0]
+def _labels(value: PlannedValue, type_: str, component: str, schemas: Schemas) -> tuple[str, str]:
+    """Labels of the field on the canvas and, of a field in a row, of its list; empty for what is not known.
+
+    `component` is the node type that a field in the settings of a chosen node belongs to.
+    """
+    holder, settings, inner = value.param.partition("Config.")
+    name, param = (
+        (component, inner) if settings and holder else (type_ or value.node_id.rpartition("_")[0], value.param)
+    )
     entries = schemas[name].input_definitions if name in schemas else ()
-    return next((str(entry.get("label") or "") for entry in entries if entry["name"] == value.param), "")
+    row = _IN_ROW.match(param)
+    return field_label(entries, param), field_label(entries, row[1]) if row else ""
 
 
 def _safe(param: str, value: JsonValue) -> JsonValue:

@@ -1,6 +1,6 @@
 """Outline of the flow that a plan leads to: steps with their branches, or the node at the end with what feeds it."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final, cast
 
 from flowise_dev_agent.patch import FlowNode, GraphIR
@@ -16,8 +16,10 @@ _DEEPEST: Final = 4
 _BRANCH: Final = 60
 
 
-def flow_outline(plan: Plan, base: GraphIR, flow: GraphIR, titles: Mapping[str, str]) -> list[OutlineLine]:
-    """Lines of the outline, in the order in which the flow runs."""
+def flow_outline(
+    plan: Plan, base: GraphIR, flow: GraphIR, titles: Mapping[str, str], set_: Collection[str]
+) -> list[OutlineLine]:
+    """Lines of the outline, in the order in which the flow runs. `set_` are the nodes with a value that changes."""
     nodes = [node for node in flow.nodes if not node.is_note]
     if len(nodes) > _MOST_WHOLE:
         touched = {node.node_id for node in plan.nodes} | {value.node_id for value in plan.values}
@@ -26,9 +28,9 @@ def flow_outline(plan: Plan, base: GraphIR, flow: GraphIR, titles: Mapping[str, 
         near = touched.union(*ends)
         nodes = [node for node in nodes if node.id in near]
     purposes = {node.node_id: node.purpose for node in plan.nodes}
-    # As in the summary: a node that the plan names may also get another title or another line.
-    changed = {value.node_id for value in plan.values} | {node.node_id for node in plan.nodes if node.existing}
-    changed -= {*plan.kept}
+    labels = {node.id: node.label for node in base.nodes}
+    renamed = {one.node_id for one in plan.nodes if one.label and one.label != labels.get(one.node_id, one.label)}
+    changed = {*set_, *renamed} - {*plan.kept}
 
     def line(node: FlowNode, depth: int, leads_to: Sequence[Branch] = ()) -> OutlineLine:
         state: OutlineState = "new" if base.node(node.id) is None else "changed" if node.id in changed else "same"

@@ -283,7 +283,7 @@ class _Proposed(Contract):
         max_length=8,
         description="files that people upload; null: as now",
     )
-    steps: list[str] = Field(default_factory=list, description="what will be done, in order, in plain words")
+    steps: list[str] = Field(default_factory=list, description="causes, limits, effects, in plain words")
     credential_requirements: list[str] = Field(default_factory=list, description="Flowise credential types needed")
     data_fields: list[str] = Field(default_factory=list)
     pii_fields: list[str] = Field(default_factory=list)

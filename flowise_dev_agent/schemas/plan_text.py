@@ -3,7 +3,7 @@
 import difflib
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Final, Literal, TypeAlias
@@ -24,8 +24,11 @@ from flowise_dev_agent.texts import LANGUAGES, in_language, say_in, text, transl
 PROSE: Final = re.compile(r"(prompt|(?<!reply)messages?|\]\.content|instructions|template|prefix)$", re.IGNORECASE)
 #: Longer texts and texts of several lines get their own lines.
 _ON_THE_LINE: Final = 80
-#: Limits of the summary: characters of the goal and of a quote, names in a list, parts that are not done.
-_GOAL, _QUOTE, _NAMES, _PARTS = 200, 50, 5, 2
+#: Limits: characters of the goal, of the quote of a covered part, of a test's turn, and names in a list.
+_GOAL, _QUOTE, _TURN, _NAMES = 200, 70, 200, 8
+#: Share of a step's words that the plan has not said before; with fewer, the step says nothing new.
+_NEW_SHARE: Final = 0.4
+_SAID_WORD: Final = re.compile(r"\w{4,}|\d+")
 #: Characters of a command or a path in the permissions; the values have it in full.
 _SHOWN_TEXT: Final = 200
 _ID_AND_NAME: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}:(.+)", re.DOTALL)
@@ -40,6 +43,7 @@ _FENCE: Final = re.compile(r"  (```+)")
 _FORMER_HEADINGS: Final = {
     "plan.heading.personal_data": ("Dati personali", "Persoonsgegevens", "Dane osobowe", "Dados pessoais")
 }
+_ROLES: Final = ("system", "developer", "user", "assistant")
 OutlineState: TypeAlias = Literal["new", "changed", "same"]
 
 
@@ -58,6 +62,7 @@ class ShownValue(Contract):
     node: str = Field(description="The node's title in the flow, else its type.")
     param: str
     label: str = Field(default="", description="Label of the field on the canvas, if it is known.")
+    list_label: str = Field(default="", description="Of a field in a row, the label of its list.")
     old: JsonValue = None
     new: JsonValue
     loses_text: bool = Field(default=False, description="The prompt or template that the flow holds now goes.")
@@ -89,6 +94,7 @@ class ShownPlan(Contract):
     kept: list[NamedNode] = Field(default_factory=list)
     to_do: list[str] = Field(default_factory=list, description="What only the person can do, each with its place.")
     allows: list[str] = Field(default_factory=list, description="The capability in words.")
+    hosts_in_text: list[str] = Field(default_factory=list, description="Hosts that stand only in texts of code.")
     outline: list[OutlineLine] = Field(default_factory=list, description="The flow as it will be.")
     names: dict[str, str] = Field(default_factory=dict, description="Titles of nodes, types and stores, by id.")
     simulated: list[str] = Field(default_factory=list, description="What the tests simulate instead of doing it.")
@@ -114,8 +120,8 @@ def plan_markdown(plan: Plan, details: ShownPlan | None = None, language: str = 
     )
     words = _Words(plan, given, language)
     sections: list[tuple[str, Sequence[str]]] = [
-        ("plan.heading.to_do", [in_markdown(one) for one in given.to_do]),
         ("plan.heading.not_done", [words.part(part) for part in plan.not_done]),
+        ("plan.heading.to_do", [in_markdown(one) for one in given.to_do]),
         (
             "plan.heading.findings",
             [in_markdown(sentence(one.code, one.params, language) or one.message) for one in plan.findings],
@@ -125,25 +131,19 @@ def plan_markdown(plan: Plan, details: ShownPlan | None = None, language: str = 
         ("plan.heading.outline", words.outline()),
         ("plan.heading.values", words.values()),
         ("plan.heading.document_stores", [_store(one, said) for one in plan.document_stores]),
-        (
-            "plan.heading.removed",
-            [
-                *(f"**{words.node(node)}**" for node in given.removed),
-                *(
-                    f"**{words.title(one.source)}** → **{words.title(one.target)}**"
-                    for one in plan.disconnections
-                    if not {one.source, one.target} & {*plan.removals}
-                ),
-            ],
-        ),
-        ("plan.heading.kept", [f"**{words.node(node)}**" for node in given.kept]),
+        ("plan.heading.removed", [f"**{words.node(node)}**" for node in given.removed]),
+        # The summary names the first ones.
+        ("plan.heading.kept", [f"**{words.node(node)}**" for node in given.kept[_NAMES + 1 :]]),
         ("plan.heading.allows", [in_markdown(one) for one in given.allows]),
-        ("plan.heading.steps", [in_markdown(one) for one in plan.steps]),
+        ("plan.heading.steps", [in_markdown(one) for one in words.new_in(plan.steps)]),
         (
             "plan.heading.approaches",
             [f"**{in_markdown(one.label)}**: {in_markdown(one.description)}" for one in plan.approaches],
         ),
-        ("plan.heading.credentials", [in_markdown(credential_name(name)) for name in plan.credential_requirements]),
+        (
+            "plan.heading.credentials",
+            [in_markdown(credential_name(name)) for name in plan.credential_requirements if not given.allows],
+        ),
         (
             "plan.heading.mappings",
             [
@@ -177,9 +177,15 @@ def without_section(markdown: str, heading: str) -> str:
 
 
 def capability_words(
-    capability: Capability | None, language: str = "en", names: Mapping[str, str] | None = None
+    capability: Capability | None,
+    language: str = "en",
+    names: Mapping[str, str] | None = None,
+    in_text: Collection[str] = (),
 ) -> list[str]:
-    """Permissions of an approval, as text, besides the settings of the nodes that the plan lists."""
+    """Permissions of an approval, as text, besides the settings of the nodes that the plan lists.
+
+    `in_text` are the hosts that stand only in texts of code.
+    """
     if capability is None:
         return []
     said, named = partial(say_in, language), names or {}
@@ -191,7 +197,10 @@ def capability_words(
         branch = named.get(f"{line.source}.{line.output}", line.output)
         return f"{node(line.source)} ({branch})" if branch else node(line.source)
 
-    words = [said("plan.allows.host", host=where) for where in reached(capability, said)]
+    words = [
+        said("plan.allows.host_in_text" if where in in_text else "plan.allows.host", host=where)
+        for where in reached(capability, said)
+    ]
     words += [
         said("plan.allows.command", command=shortened(str(redacted(one)), _SHOWN_TEXT)) for one in capability.commands
     ]
@@ -206,7 +215,12 @@ def capability_words(
         )
         for one in capability.lines
     ]
-    words += [said("plan.allows.tool", node=node(tool.node_id), tool=node(tool.name)) for tool in capability.tools]
+    types = {id_: one.node_name for id_, one in capability.nodes.items()}
+    words += [
+        said("plan.allows.tool", node=node(tool.node_id), tool=node(tool.name))
+        for tool in capability.tools
+        if types.get(tool.node_id) != tool.name  # a tool as a node of its own
+    ]
     words += [
         said("plan.allows.credential", type=credential_name(one.type))
         if one.node_id == "*"
@@ -264,6 +278,10 @@ class _Words:
         self._given = given
         self._language = language
         self._said = partial(say_in, language)
+        told = [plan.goal, *(node.purpose for node in plan.nodes), *given.names.values()]
+        told += [f"{value.param} {json.dumps(value.value, ensure_ascii=False)}" for value in plan.values]
+        told += [part.quote for part in plan.parts if part.state == "covered"]
+        self._said_before = set(_SAID_WORD.findall(" ".join(told).casefold()))
         named = {one.node_id: one.label or one.node_name for one in plan.nodes} | given.names
         self._names = {id_: visible(" ".join(name.split())) for id_, name in named.items()}
         self._titles = {id_: in_markdown(name) for id_, name in named.items()}
@@ -287,13 +305,15 @@ class _Words:
     def summary(self) -> Iterator[str]:
         """Lines with what will happen, what stays, what is not done, what is reached, and what tests do."""
         plan, said = self._plan, self._said
-        changed = {value.node_id for value in plan.values} | {node.node_id for node in plan.nodes if node.existing}
-        changed -= {*plan.new_nodes, *plan.kept, *plan.removals}
+        states = {line.node_id: line.state for line in self._given.outline}
+        changed = {value.node_id for value in self._given.values or plan.values}
+        changed = {id_ for id_, state in states.items() if state == "changed"} if states else changed
+        existing = [node.node_id for node in plan.nodes if node.existing]
         lists = {
             "adds": [node.node_id for node in plan.nodes if not node.existing],
-            "changes": sorted(changed),
+            "changes": sorted(changed - {*plan.new_nodes, *plan.kept, *plan.removals}),
             "removes": plan.removals,
-            "stays": plan.kept,
+            "stays": list(dict.fromkeys([*plan.kept, *(id_ for id_ in existing if states.get(id_) == "same")])),
         }
         yield from (
             said(f"plan.summary.{what}", nodes=self._listed(self._names.get(one, one) for one in ids))
@@ -304,11 +324,8 @@ class _Words:
             yield said("plan.summary.rest_stays")
         if plan.uploads is not None:
             yield uploads_text(plan.uploads, self._language)
-        for part in plan.not_done[:_PARTS]:
-            yield said("plan.summary.not_done", quote=shortened(part.quote, _QUOTE))
-        if len(plan.not_done) > _PARTS:
-            yield said("plan.summary.more_not_done", number=len(plan.not_done) - _PARTS)
-        hosts = reached(plan.capability, said) if plan.capability else []
+        called = reached(plan.capability, said) if plan.capability else []
+        hosts = [host for host in called if host not in self._given.hosts_in_text]
         if hosts:
             yield said("plan.summary.reaches", hosts=self._listed(hosts))
         if plan.tests:
@@ -318,8 +335,9 @@ class _Words:
 
     def _listed(self, names: Iterable[str]) -> str:
         found = list(names)
-        rest = f" {self._said('plan.more', number=len(found) - _NAMES)}" if len(found) > _NAMES else ""
-        return ", ".join(found[:_NAMES]) + rest
+        most = _NAMES if len(found) > _NAMES + 1 else len(found)
+        rest = f" {self._said('plan.more', number=len(found) - most)}" if len(found) > most else ""
+        return ", ".join(found[:most]) + rest
 
     # --- details ------------------------------------------------------------------------------------------------------
 
@@ -350,25 +368,20 @@ class _Words:
         return _indented(lines)
 
     def covered(self) -> list[str]:
-        """A line for each covered part of the requirement: the fields, texts and nodes that cover it, and why."""
+        """A line for each covered part of the requirement: the nodes that cover it, and why."""
         shown = {f"{one.node_id}.{one.param}": one for one in self._given.values}
         lines: list[str] = []
         for part in self._plan.parts:
             if part.state not in ("covered", "background"):
                 continue
             values = [shown[one] for one in part.values if one in shown]
-            fields: dict[str, list[str]] = {}
-            for one in values:
-                if not PROSE.search(one.param):
-                    fields.setdefault(in_markdown(one.node), []).append(self._listed_field(one))
-            does = [f"**{node}**: {', '.join(dict.fromkeys(names))}" for node, names in fields.items()]
-            # Skip nodes whose fields are listed already.
-            own = {one.node_id for one in values}
+            own = dict.fromkeys(one.node_id for one in values)
+            does = [f"**{self.title(id_)}**" for id_ in own]
             does += [self._does(id_) for id_ in part.nodes if id_ not in own]
-            told = dict.fromkeys(in_markdown(one.node) for one in values if PROSE.search(one.param))
-            does += [self._said("plan.said_to_model", node=f"**{name}**") for name in told if not does]
-            words = [*does, *([reason.rstrip(".")] if (reason := self._reason(part)) else [])]
-            lines.append(f"{self._quote(part)} \u2192 {'; '.join(words)}" if words else self._quote(part))
+            words = [*does, *([reason.rstrip(".")] if self._is_new(reason := self._reason(part)) and reason else [])]
+            lines.append(
+                f"{self._quote(part, _QUOTE)} \u2192 {'; '.join(words)}" if words else self._quote(part, _QUOTE)
+            )
         return lines
 
     @staticmethod
@@ -376,8 +389,8 @@ class _Words:
         return f": {in_markdown(purpose)}" if purpose else ""
 
     @staticmethod
-    def _quote(part: Part) -> str:
-        return f"\u201c{in_markdown(part.quote)}\u201d"
+    def _quote(part: Part, most: int = 1_000) -> str:
+        return f"\u201c{in_markdown(shortened(part.quote, most))}\u201d"
 
     def _reason(self, part: Part) -> str:
         return in_markdown(translated(part.worded("reason"), self._language))
@@ -395,7 +408,10 @@ class _Words:
             if row := _IN_ROW.fullmatch(value.param):
                 lists.setdefault((value.node_id, row[1]), []).append(value)
         lines: list[str] = []
+        messages = {one.param for one in self._given.values if one.param.endswith("].content")}
         for value in self._given.values:
+            if value.param.endswith("].role") and f"{value.param.removesuffix('role')}content" in messages:
+                continue  # said with the text
             row = _IN_ROW.fullmatch(value.param)
             together = lists[value.node_id, row[1]] if row else []
             if not together or not all(map(self._is_short, together)):
@@ -421,7 +437,7 @@ class _Words:
     def _listed_field(self, value: ShownValue) -> str:
         """Name of a field; of a row it is the name of its list."""
         row = _IN_ROW.fullmatch(value.param)
-        return in_markdown(in_words(row[1].rpartition(".")[2])) if row else self._field(value)
+        return in_markdown(value.list_label or in_words(row[1].rpartition(".")[2])) if row else self._field(value)
 
     def _value(self, value: ShownValue) -> str:
         """A field that is set: old and new value, or a longer text with its differences marked."""
@@ -434,10 +450,13 @@ class _Words:
         return f"{where}:\n\n{_marked(old, new) if old else _fenced(new)}{remark}"
 
     def _field(self, value: ShownValue) -> str:
-        """Name of a field: its label, or its last name in words."""
-        if value.label:
-            return in_markdown(value.label)
-        return in_markdown(field_name(value.param))
+        """Name of a field: its label, or its last name in words; of a message also whose it is."""
+        name = in_markdown(value.label or field_name(value.param))
+        place = f"{value.param.removesuffix('content')}role"
+        role = next(
+            (str(one.new) for one in self._given.values if (one.node_id, one.param) == (value.node_id, place)), ""
+        )
+        return f"{name} ({self._said(f'plan.role.{role}')})" if value.param != place and role in _ROLES else name
 
     def _readable(self, value: JsonValue) -> str:
         """A value in words: names in place of ids and types, rows and settings as `name: value`."""
@@ -459,6 +478,16 @@ class _Words:
         if named := _ID_AND_NAME.fullmatch(value):
             return named[1]
         return self._names.get(value) or (self._said("plan.chosen_by_id") if is_uuid(value) else value)
+
+    def new_in(self, steps: Sequence[str]) -> list[str]:
+        """Steps that say something that the purposes, reasons and values of the plan do not."""
+        return [step for step in steps if self._is_new(step, *(part.reason for part in self._plan.parts))]
+
+    def _is_new(self, words: str, *told: str) -> bool:
+        """True if enough words are neither in `told` nor in the goal, the quotes, the purposes and the values."""
+        known = self._said_before | set(_SAID_WORD.findall(" ".join(told).casefold()))
+        given = _SAID_WORD.findall(words.casefold())
+        return not given or sum(word not in known for word in given) > _NEW_SHARE * len(given)
 
     def part(self, part: Part) -> str:
         """A part that the plan does not cover, with the reason."""
@@ -493,7 +522,7 @@ def _row(fields: Mapping[str, str]) -> str:
             names = list(fields)
             if len(names) == 2 and names[0].lower().endswith(("key", "name")) and names[1].lower().endswith("value"):
                 return f"{fields[names[0]]}: {fields[names[1]]}"
-            return _fields(fields)
+            return fields[names[0]] if len(names) == 1 else _fields(fields)
 
 
 def _fields(fields: Mapping[str, str]) -> str:

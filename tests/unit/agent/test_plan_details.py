@@ -64,10 +64,44 @@ def test_p84_a_change_of_a_text_shows_the_old_and_the_new_one(catalogue: NodeSto
         "- Stays as it is: Buffer Memory.",
         "“a pony”: There is none.",
         "Flowise may call https://api.example.org.",
-        "Requests Get gets the tool Requests Get.",
         "  - **Requests Get** (new): x",
     ):
         assert line in shown, line
+    assert "gets the tool" not in shown  # a tool is no tool of itself
+
+
+def test_a_plan_says_a_value_that_changes_once_and_no_step_twice(catalogue: NodeStore) -> None:
+    base = compile_ops(GraphIR.empty(), CHAT, catalogue.schemas).graph
+    wanted = contract(
+        planned("chatOpenAI_0"),
+        values=[value("chatOpenAI_0", "temperature", 0.2), value("chatOpenAI_0", "modelName", "gpt-4o-mini")],
+        steps=["The temperature of chatOpenAI_0 becomes 0.2.", "Afterwards upsert the documents again by hand."],
+        kept=["bufferMemory_0"],
+    )
+    stored = {one.id: one.inputs for one in base.nodes}["chatOpenAI_0"]["modelName"]
+    wanted.values[1] = wanted.values[1].model_copy(update={"value": stored})
+    shown = plan_markdown(wanted, plan_details(wanted, base, schemas=catalogue.schemas))
+    assert shown.split("## Values\n")[1].split("\n\n")[0] == "- **OpenAI**, Temperature: 0.2 (now: 0.9)"
+    assert shown.split("## Steps\n")[1].split("\n\n")[0] == "- Afterwards upsert the documents again by hand."
+    assert "## Kept as it is" not in shown
+    assert shown.count("Buffer Memory") == 2  # in the summary and in the outline
+
+
+@pytest.mark.parametrize(
+    ("code", "calls"),
+    [("return 'see https://shop.example/join';", False), ("return await fetch('https://shop.example/x');", True)],
+)
+def test_an_address_in_a_text_of_code_is_not_called_one_that_flowise_calls(
+    code: str, calls: bool, catalogue: NodeStore
+) -> None:
+    step = "customFunctionAgentflow_0"
+    wanted = contract(
+        planned(step, existing=False).model_copy(update={"node_name": "customFunctionAgentflow"}),
+        values=[value(step, "customFunctionJavascriptFunction", code)],
+        capability=Capability(hosts=["https://shop.example"]),
+    )
+    shown = plan_markdown(wanted, plan_details(wanted, GraphIR.empty(), schemas=catalogue.schemas))
+    assert ("may call" in shown) is calls
 
 
 def test_the_text_of_a_direct_reply_is_shown_and_not_said_to_a_model(catalogue: NodeStore) -> None:
@@ -78,7 +112,7 @@ def test_the_text_of_a_direct_reply_is_shown_and_not_said_to_a_model(catalogue: 
         values=[value(reply, "directReplyMessage", "Thank you.")],
     )
     shown = plan_markdown(wanted, plan_details(wanted, GraphIR.empty(), schemas=catalogue.schemas))
-    assert "- “say thanks” → **Direct Reply**: Message" in shown.splitlines()
+    assert "- “say thanks” → **Direct Reply**" in shown.splitlines()
 
 
 def test_each_part_of_a_wish_is_shown_with_what_does_it(catalogue: NodeStore) -> None:
@@ -105,8 +139,8 @@ def test_each_part_of_a_wish_is_shown_with_what_does_it(catalogue: NodeStore) ->
     details = plan_details(wanted, base, schemas=catalogue.schemas)
     section = plan_markdown(wanted, details).split("## What you asked for\n")[1].split("\n\n")[0]
     assert section.splitlines() == [
-        "- “both models at 0.2” → **OpenAI**: Temperature",
-        "- “in French” → said to the model of **Tool Agent**",
+        "- “both models at 0.2” → **OpenAI**",
+        "- “in French” → **Tool Agent**",
         "- “and ask our API” → **Requests Get**",
         "- “leave the rest” → **Buffer Memory** stays as it is; It stays",
         "- “no calculator” → **Calculator** is removed",
@@ -196,10 +230,10 @@ def _desk(language: str, schemas: Schemas) -> tuple[Plan, str]:
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_a_plan_is_told_in_few_words_before_its_details(language: str, catalogue: NodeStore) -> None:
     made, shown = _desk(language, catalogue.schemas)
-    before = shown.split("\n## ")[0]
+    before, first = shown.split("\n## ")[:2]
     assert len(before.split()) <= 120
     assert "api.example.org" in before
-    assert "and send a letter" in before
+    assert "and send a letter" in first
     # Neither JSON nor ids.
     ids = [node.node_id for node in made.nodes]
     assert not any(word in shown for word in (*ids, "chatOpenAI", "6a8a4a0e", '{"', '":', "httpAgentflow"))
@@ -300,17 +334,16 @@ def test_a_value_is_said_once_and_rows_in_words(catalogue: NodeStore) -> None:
     asked, values = (
         shown.split(f"## {heading}\n")[1].split("\n\n##")[0] for heading in ("What you asked for", "Values")
     )
-    assert asked == ("- “a form” → **Start**: Form input types, Start state, Conditions, Code, Answer, Llm messages")
+    assert asked == "- “a form” → **Start**"
     assert values.splitlines() == [
-        "- **Start**, Form input types:",
+        "- **Start**, Form Input Types:",
         "  - Unit number (string)",
         "  - Floor (number)",
-        "- **Start**, Start state: remark: none yet",
+        "- **Start**, Flow State: remark: none yet",
         "- **Start**, Conditions: {{ $form.floor }} larger 3 (number)",
         "- **Start**, Code: return 1;",
         "- **Start**, Answer: trade (string): Description: Trade",
-        "- **Start**, Role: system",
-        "- **Start**, Content:",
+        "- **Start**, Content (instructions):",
         "",
         "  ```",
         "  Be kind.",
@@ -330,7 +363,9 @@ def test_a_node_is_either_changed_or_as_it_is_and_a_removed_one_has_no_values(ca
         values=[value("chatOpenAI_0", "temperature", 0.2), value("calculator_0", "name", "old")],
     )
     shown = plan_markdown(wanted, plan_details(wanted, base, schemas=catalogue.schemas))
-    assert "- Changes: OpenAI, Tool Agent." in shown.splitlines()
-    assert "**Tool Agent** (changed)" in shown
+    assert "- Changes: OpenAI." in shown.splitlines()
+    assert "- Stays as it is: Tool Agent." in shown.splitlines()
+    assert "→" not in shown.split("## Removed or replaced\n")[1].split("\n\n")[0]
+    assert "**Tool Agent** (as it is)" in shown
     assert shown.split("## Values\n")[1].split("\n\n")[0] == "- **OpenAI**, Temperature: 0.2 (now: 0.9)"
     assert shown.split("## Removed or replaced\n")[1].split("\n\n")[0] == "- **Calculator 1**"
