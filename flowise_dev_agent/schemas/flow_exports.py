@@ -59,7 +59,7 @@ def read_export(text: str) -> Export:
         rows, lists = [(document, None)], {}
     flows = [_flow(row, kind) for row, kind in rows]
     if not flows:
-        raise InvalidInputError(said("error.no_flow_in_file"), hint=said("error.export_one"))
+        raise InvalidInputError(said("error.no_flow_in_file"), hint=said("error.export_hint"))
     return Export(
         [*_callees_first(flows)],
         {
@@ -74,7 +74,7 @@ def read_export(text: str) -> Export:
 
 def _flow(row: Any, kind: str | None) -> ExportedFlow:
     if not isinstance(row, dict):
-        raise InvalidInputError(said("error.no_flow_in_file"), hint=said("error.export_one"))
+        raise InvalidInputError(said("error.no_flow_in_file"), hint=said("error.export_hint"))
     inner = row.get("flowData", row)
     flow_data = inner if isinstance(inner, str) else json.dumps(inner, ensure_ascii=False, separators=(",", ":"))
     document, findings = parse_document(flow_data)
