@@ -11,6 +11,7 @@ from flowise_dev_agent.cli.startup import Exit, with_client
 
 if TYPE_CHECKING:
     from flowise_dev_agent.client import AgentClient
+    from flowise_dev_agent.schemas.versions import TakenBack
 
 commands = typer.Typer(rich_markup_mode=None)
 
@@ -195,15 +196,26 @@ def retry_command(session_id: SessionId, wait: Wait = 600, as_json: AsJson = Fal
 def rollback_command(
     session_id: SessionId,
     version: Annotated[str | None, typer.Option(help="Label, such as v2.0. [default: the first version]")] = None,
+    delete: Annotated[bool, typer.Option("--delete-created", help="Delete the flow that the session made.")] = False,
+    undeploy: Annotated[
+        bool, typer.Option("--undeploy-created", help="Undeploy the flow that the session made.")
+    ] = False,
     yes: Yes = False,
     as_json: AsJson = False,
     url: Url = None,
 ) -> None:
-    """Write a version of a session back to its flow."""
+    """Write a version of a session back to its flow, or take back the flow that it made if nobody has changed it."""
     from flowise_dev_agent.cli.console import confirm
 
-    confirm(f"Write version {version or 'v1.0'} back to the flow of session {session_id}?", yes)
-    with_client(url, lambda client: _sessions().roll_back(client, session_id, version=version, as_json=as_json))
+    if delete + undeploy + (version is not None) > 1:
+        raise typer.BadParameter("Give one of --version, --delete-created and --undeploy-created.")
+    created: TakenBack | None = "delete" if delete else "undeploy" if undeploy else None
+    asked = f"Write version {version or 'v1.0'} back to the flow of session {session_id}?"
+    confirm(f"{'Delete' if delete else 'Undeploy'} the flow that session {session_id} made?" if created else asked, yes)
+    with_client(
+        url,
+        lambda client: _sessions().roll_back(client, session_id, version=version, created=created, as_json=as_json),
+    )
 
 
 @sessions_app.command("delete")

@@ -21,6 +21,7 @@ from flowise_dev_agent.errors import InvalidInputError
 from flowise_dev_agent.schemas.base import JsonObject
 from flowise_dev_agent.schemas.requests import ResumeSession
 from flowise_dev_agent.schemas.session import SessionView
+from flowise_dev_agent.schemas.versions import TakenBack
 
 
 async def list_sessions(client: AgentClient, *, limit: int, as_json: bool, **which: str | None) -> None:
@@ -67,11 +68,15 @@ async def settle(client: AgentClient, view: SessionView, *, wait: float, as_json
     return _exit_of(view)
 
 
-async def roll_back(client: AgentClient, session_id: UUID, *, version: str | None, as_json: bool) -> None:
-    """Write a version of a session back to its flow."""
-    done = await client.rollback(session_id, version=version)
+async def roll_back(
+    client: AgentClient, session_id: UUID, *, version: str | None, created: TakenBack | None, as_json: bool
+) -> None:
+    """Write a version of a session back to its flow, or take back the flow that it made."""
+    done = await client.rollback(session_id, version=version, created=created)
     if as_json:
         print_json(done)
+    elif done.created:
+        say(f"Flow {done.chatflow_id} is {'deleted' if done.created == 'delete' else 'not deployed'}.")
     else:
         say(f"Flow {done.chatflow_id} is as it was in version {done.label}.")
 

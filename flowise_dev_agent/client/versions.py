@@ -7,7 +7,7 @@ from pydantic import TypeAdapter
 from flowise_dev_agent.client.transport import Http, if_still, read_answer
 from flowise_dev_agent.patch import CanvasView
 from flowise_dev_agent.schemas.change import FlowChange
-from flowise_dev_agent.schemas.versions import NumberedVersions, RolledBack, VersionDiff, VersionList
+from flowise_dev_agent.schemas.versions import NumberedVersions, RolledBack, TakenBack, VersionDiff, VersionList
 
 
 class VersionCalls(Http):
@@ -29,13 +29,19 @@ class VersionCalls(Http):
         return await self._get(VersionDiff, f"/sessions/{session_id}/diff", **{"from": before, "to": after})
 
     async def rollback(
-        self, session_id: UUID, *, version: str | None = None, if_match: str | None = None
+        self,
+        session_id: UUID,
+        *,
+        version: str | None = None,
+        created: TakenBack | None = None,
+        if_match: str | None = None,
     ) -> RolledBack:
         """Write a version of a session back to its flow, by default the first one.
 
-        `if_match` is the session's `etag`.
+        `created` deletes or undeploys the flow that the session made instead. `if_match` is the session's `etag`.
         """
-        params = {"version": version} if version else {}
+        given = {"version": version, "created": created}
+        params = {name: value for name, value in given.items() if value}
         path = f"/sessions/{session_id}/rollback"
         return read_answer(RolledBack, await self._call("POST", path, params=params, headers=if_still(if_match)))
 

@@ -231,6 +231,53 @@ class Publisher(StoreSteps):
             # No text was sent, and the answer shows the row: another look would show what someone did since.
             return await self._done(intent, current, adopted=False)
 
+    async def take_back(self, *, chatflow_id: str, sha256: str, delete: bool, iteration: int) -> None:
+        """Delete or undeploy the flow that this session made. Safe to repeat.
+
+        `sha256` is the text that the session left in it.
+
+        Raises:
+            StaleBaseError: somebody has changed the flow since, its text or anything beside it.
+            FlowiseError: as for `create`.
+        """
+        op = "delete" if delete else "deploy"
+        intent = await self._open(op, iteration=iteration, sha256=sha256, target_id=chatflow_id)
+
+        async def found() -> Chatflow | None:
+            try:
+                return await self._client.get_chatflow(chatflow_id)
+            except FlowiseNotFoundError:
+                return None
+
+        async def landed() -> Literal[True] | None:
+            there = await found()
+            done = there is None if delete else there is not None and not there.deployed
+            return True if done else None
+
+        async def call() -> Literal[True]:
+            if delete:
+                await self._client.delete_chatflow(chatflow_id)
+            else:
+                await self._client.update_chatflow(chatflow_id, deployed=False)
+            return True
+
+        with stated(intent) as attempt:
+            result = {"chatflow_id": chatflow_id}
+            if (current := await found()) is not None:
+                left = {
+                    (item.result or {}).get("updated_date") for item in await self._intents.list_for(self._session_id)
+                }
+                if payload_sha256(current.flow_data) != sha256 or current.updated_date not in left:
+                    base = Base(payload_sha256(current.flow_data), current.updated_date)
+                    await self._intents.finish(self._lease, intent.key, status="failed", result={"stale": asdict(base)})
+                    raise stale_base(current.name, Stale(chatflow_id, base, current.flow_data), undone="rolled back")
+                if delete or current.deployed:
+                    await self._send(intent, attempt, call, landed=landed)
+                attempt.written = "yes"
+                if after := await found():
+                    result["updated_date"] = after.updated_date
+            await self._intents.finish(self._lease, intent.key, status="done", result=result)
+
     async def delete_created(self, *, chatflow_id: str, iteration: int, role: Role = "flow") -> None:
         """Delete the chatflow or draft that this session made. One that lost its tag is not ours and stays.
 

@@ -9,6 +9,9 @@ from pydantic import BaseModel, ConfigDict, Field
 from flowise_dev_agent.schemas.base import Contract, Worded
 from flowise_dev_agent.schemas.requests import RequestBody
 
+#: What a rollback does with a flow that the session made.
+TakenBack = Literal["delete", "undeploy"]
+
 
 class NumberedVersion(Worded):
     """One state of a flow. `session_id` and `label` name it in routes of sessions."""
@@ -88,3 +91,4 @@ class RolledBack(BaseModel):
     sha256: str
     updated_date: str
     already_there: bool = Field(description="The flow held this version already; nothing was written.")
+    created: TakenBack | None = Field(default=None, description="What was done with the flow that the session made.")

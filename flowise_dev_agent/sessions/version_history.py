@@ -5,10 +5,15 @@ from itertools import groupby
 from typing import Final
 from uuid import UUID
 
-from flowise_dev_agent.errors import SecretInTextError, SessionConflictError, VersionNotFoundError
+from flowise_dev_agent.errors import (
+    InvalidInputError,
+    SecretInTextError,
+    SessionConflictError,
+    VersionNotFoundError,
+)
 from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.flowise.uploads import as_kept
-from flowise_dev_agent.patch import GraphIR
+from flowise_dev_agent.patch import GraphIR, payload_sha256
 from flowise_dev_agent.persistence import FlowVersion, Sessions, Versions, WriteIntents
 from flowise_dev_agent.persistence.flow_versions import NumberedRow
 from flowise_dev_agent.publish import Publisher, changes
@@ -20,6 +25,7 @@ from flowise_dev_agent.schemas.versions import (
     NumberedVersion,
     NumberedVersions,
     RolledBack,
+    TakenBack,
     VersionDiff,
     VersionList,
     VersionView,
@@ -95,10 +101,20 @@ class FlowVersions:
             change=change.model_dump(mode="json"),
         )
 
-    async def rollback(self, session_id: UUID, label: str | None, *, expected: Expected | None = None) -> RolledBack:
+    async def rollback(
+        self,
+        session_id: UUID,
+        label: str | None,
+        *,
+        created: TakenBack | None = None,
+        expected: Expected | None = None,
+    ) -> RolledBack:
         """Write a version back through the guarded write path, with read-back; by default the first one.
 
+        `created` takes back the flow that the session made, unless it was changed since.
+
         Raises:
+            InvalidInputError: the session made the flow, and the call does not say what to do with it.
             PreconditionFailedError: the session is not in an expected state.
             SessionConflictError: the session is at work.
             ServerChangedError: it was on another server.
@@ -123,6 +139,8 @@ class FlowVersions:
             lease=None,
             versions=self._versions,
         )
+        if created or (label is None and await self._is_as_made(publisher, rows)):
+            return await self._take_back(session_id, publisher, rows, created)
         written = await publisher.restore(
             chatflow_id=version.chatflow_id,
             flow_data=await self._versions.text(version),
@@ -151,6 +169,39 @@ class FlowVersions:
             sha256=written.sha256,
             updated_date=written.updated_date,
             already_there=written.unchanged,
+        )
+
+    async def _is_as_made(self, publisher: Publisher, rows: Sequence[FlowVersion]) -> bool:
+        """True if the session made the flow, which has been what it is ever since: there is nothing to write back."""
+        if not rows or rows[0].reason != "create":
+            return False
+        return payload_sha256((await publisher.read(rows[0].chatflow_id)).flow_data) == rows[0].sha256
+
+    async def _take_back(
+        self, session_id: UUID, publisher: Publisher, rows: Sequence[FlowVersion], created: TakenBack | None
+    ) -> RolledBack:
+        first, last = _any(rows)[0], rows[-1]
+        if created is None or first.reason != "create":
+            raise InvalidInputError(
+                text("error.made_by_session" if created is None else "error.not_made_by_session", name=last.name),
+                hint="Send `created` with `delete` or `undeploy`, or the label of a version."
+                if created is None
+                else "Roll back to one of its versions.",
+            )
+        await publisher.take_back(
+            chatflow_id=first.chatflow_id, sha256=last.sha256, delete=created == "delete", iteration=last.iteration
+        )
+        code = "event.flow_removed" if created == "delete" else "event.flow_undeployed"
+        data = WriteData(chatflow_id=first.chatflow_id, deployed=False)
+        event = new_event(data, phase="apply", summary=text(code, flow=last.name))
+        await self._sessions.record_rollback(session_id, outcome="rolled_back", event=event)
+        return RolledBack(
+            label=last.label,
+            chatflow_id=first.chatflow_id,
+            sha256=last.sha256,
+            updated_date=last.updated_date,
+            already_there=False,
+            created=created,
         )
 
 

@@ -8,7 +8,15 @@ from flowise_dev_agent.api.deps import FlowId, IfMatch, SessionId, engine
 from flowise_dev_agent.api.once import ONCE, OnceRoute
 from flowise_dev_agent.api.responses import FLOWISE, REPEATED, declared
 from flowise_dev_agent.api.routing import Routes
-from flowise_dev_agent.schemas.versions import Bookmark, NumberedVersions, RolledBack, VersionDiff, VersionList
+from flowise_dev_agent.errors import InvalidInputError
+from flowise_dev_agent.schemas.versions import (
+    Bookmark,
+    NumberedVersions,
+    RolledBack,
+    TakenBack,
+    VersionDiff,
+    VersionList,
+)
 from flowise_dev_agent.sessions.version_history import FlowVersions
 
 router = Routes(tags=["versions"], route_class=OnceRoute)
@@ -58,13 +66,22 @@ async def diff_session_versions(
     ),
 )
 async def rollback_session(
-    session_id: SessionId, versions: FlowVersionsDep, if_match: IfMatch, version: Label = None
+    session_id: SessionId,
+    versions: FlowVersionsDep,
+    if_match: IfMatch,
+    version: Label = None,
+    created: Annotated[
+        TakenBack | None, Query(description="For a session that made its flow: delete it, or undeploy it.")
+    ] = None,
 ) -> RolledBack:
     """Write a version back to the flow, the first one when none is named; read back before it answers.
 
-    Works for sessions that ended long ago. What the flow holds now is kept as a version first.
+    Works for sessions that ended long ago. What the flow holds now is kept as a version first. A flow that the session
+    made is deleted or undeployed with `created`, unless somebody has changed it since.
     """
-    return await versions.rollback(session_id, version, expected=if_match)
+    if version is not None and created is not None:
+        raise InvalidInputError("Send either `version` or `created`.")
+    return await versions.rollback(session_id, version, created=created, expected=if_match)
 
 
 @router.get("/flows/{chatflow_id}/history", responses=declared())

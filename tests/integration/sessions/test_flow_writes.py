@@ -26,6 +26,7 @@ from flowise_dev_agent.patch import SetParam, payload_sha256
 from flowise_dev_agent.persistence import Blobs, Database, NewEvent, Queue, Sessions, Versions, WriteIntents
 from flowise_dev_agent.publish import Base, Publisher
 from flowise_dev_agent.schemas.flow_writes import ApplyToFlow, FlowWriteResult, ImportFlow, PromoteFlow
+from flowise_dev_agent.schemas.versions import TakenBack
 from tests.fixtures.golden_flows import NOWHERE, chat
 from tests.writing_world import BOT, PROD_KEY, Servers, writing_service
 
@@ -140,6 +141,46 @@ async def test_p100_an_imported_flow_can_be_rolled_back_to_what_was_imported(
     edited(servers, row.id)
     await runtime.versions.rollback(done.session_id, None)
     assert servers.dev.flows[row.id].flow_data == row.flow_data
+
+
+@pytest.mark.parametrize("created", ["delete", "undeploy"])
+async def test_p100_a_flow_that_a_session_made_is_taken_back_as_asked(
+    runtime: Runtime, servers: Servers, created: TakenBack
+) -> None:
+    body = ImportFlow(name="Second", flow_data=servers.dev.flows[BOT].flow_data)
+    done = await written(runtime, await runtime.flow_writer.import_flow(body))
+    assert done.session_id is not None
+    assert done.chatflow_id is not None
+    with pytest.raises(InvalidInputError, match="say whether to delete or to undeploy"):
+        await runtime.versions.rollback(done.session_id, None)
+    back = await runtime.versions.rollback(done.session_id, None, created=created)
+    assert (back.chatflow_id, back.created) == (done.chatflow_id, created)
+    assert (done.chatflow_id in servers.dev.flows) is (created == "undeploy")
+    assert created == "delete" or not servers.dev.flows[done.chatflow_id].deployed
+    assert (await runtime.service.get(done.session_id)).outcome == "rolled_back"
+    # Asked for again, it is done already.
+    assert (await runtime.versions.rollback(done.session_id, None, created=created)).created == created
+
+
+async def test_p100_a_flow_that_was_changed_since_or_is_not_the_sessions_is_never_taken_back(
+    runtime: Runtime, servers: Servers
+) -> None:
+    body = ImportFlow(name="Second", flow_data=servers.dev.flows[BOT].flow_data)
+    done = await written(runtime, await runtime.flow_writer.import_flow(body))
+    assert done.session_id is not None
+    assert done.chatflow_id is not None
+    row = servers.dev.flows[done.chatflow_id]
+    # Somebody has made it public: the text is the same.
+    servers.dev.flows[row.id] = row.model_copy(update={"is_public": True, "updated_date": "2027-01-01T00:00:00.000Z"})
+    for created in ("delete", "undeploy"):
+        with pytest.raises(StaleBaseError):
+            await runtime.versions.rollback(done.session_id, None, created=created)
+    assert row.id in servers.dev.flows
+    changed = await apply(runtime)
+    assert changed.session_id is not None
+    with pytest.raises(InvalidInputError, match="did not make"):
+        await runtime.versions.rollback(changed.session_id, None, created="delete")
+    assert BOT in servers.dev.flows
 
 
 async def test_p100_a_promotion_over_a_flow_can_be_rolled_back(runtime: Runtime, servers: Servers) -> None:
