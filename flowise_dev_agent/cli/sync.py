@@ -24,6 +24,7 @@ from flowise_dev_agent.errors import AgentError, InvalidInputError
 from flowise_dev_agent.patch import GraphIR
 from flowise_dev_agent.patch.model.json_text import dump_json
 from flowise_dev_agent.sanitize import shortened
+from flowise_dev_agent.schemas.flow_exports import read_export
 from flowise_dev_agent.schemas.flow_files import (
     LOCK_FILE,
     OPEN,
@@ -55,27 +56,68 @@ class _PlainLoader(yaml.SafeLoader):
 
 
 def read_files(folder: Path) -> dict[str, FlowFile]:
-    """The flows of a directory by file name, in order. Raises InvalidInputError that names the file."""
+    """The flows of a directory by file name, in order. Raises InvalidInputError that names the file.
+
+    A flow of a JSON file with several, such as a workspace's export, is called ``file.json:its name``.
+    """
     if not folder.is_dir():
-        raise InvalidInputError(f"{folder} is not a directory.", hint="It holds a YAML file for each flow.")
-    paths = sorted(path for path in folder.iterdir() if path.suffix in {".yaml", ".yml"})
-    if not paths:
-        raise InvalidInputError(f"{folder} holds no YAML file.", hint="Each flow is a file such as support.yaml.")
-    return {path.name: _flow(path) for path in paths}
+        raise InvalidInputError(f"{folder} is not a directory.", hint="It holds a YAML or JSON file for each flow.")
+    paths = sorted(path for path in folder.iterdir() if path.suffix in {".yaml", ".yml", ".json"})
+    found: dict[str, FlowFile] = {}
+    for path in paths:
+        if path.suffix != ".json":
+            found[path.name] = _flow(path)
+        elif path.name != LOCK_FILE:
+            found |= _exported(path)
+    if not found:
+        hint = "Each flow is a file such as support.yaml, or support.json as Flowise exports it."
+        raise InvalidInputError(f"{folder} holds no flow.", hint=hint)
+    return found
+
+
+def _exported(path: Path) -> dict[str, FlowFile]:
+    """The flows of a file in a form in which Flowise or `export` writes it."""
+    try:
+        export = read_export(_text_of(path))
+    except InvalidInputError as error:
+        raise InvalidInputError(f"{path}: {error.message}", hint=error.hint) from None
+    names = [flow.name or path.stem for flow in export.flows]
+    if len({*names}) < len(names):
+        raise InvalidInputError(f"{path} holds several flows of the same name.", hint="Give each a name of its own.")
+    files: dict[str, FlowFile] = {}
+    for name, flow in zip(names, export.flows, strict=True):
+        content = {"name": name, "type": flow.type, "flow_data": json.loads(flow.flow_data), "settings": flow.settings}
+        try:
+            made = FlowFile.model_validate(content)
+        except ValidationError as error:
+            raise InvalidInputError(f"{path}: {_first_problem(error)}.") from None
+        files[path.name if len(names) == 1 else f"{path.name}:{name}"] = made
+    return files
+
+
+def _text_of(path: Path) -> str:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:
+        raise InvalidInputError(f"{path} cannot be read: {' '.join(str(error).split())[:300]}") from None
+    if len(text) > _MOST_CHARS:
+        raise InvalidInputError(f"{path} is longer than {_MOST_CHARS} characters.")
+    return text
+
+
+def _first_problem(error: ValidationError) -> str:
+    first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+    where = ".".join(str(part) for part in first["loc"])
+    return f"{where + ': ' if where else ''}{str(first['msg']).removeprefix('Value error, ')}"
 
 
 def _flow(path: Path) -> FlowFile:
+    text = _text_of(path)
     try:
-        text = path.read_text(encoding="utf-8")
-        if len(text) > _MOST_CHARS:
-            raise InvalidInputError(f"{path} is longer than {_MOST_CHARS} characters.")
         return FlowFile.model_validate(yaml.load(text, _PlainLoader))  # noqa: S506 - a safe loader
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False, include_context=False)[0]
-        where = ".".join(str(part) for part in first["loc"])
-        said = str(first["msg"]).removeprefix("Value error, ")
-        raise InvalidInputError(f"{path}: {where + ': ' if where else ''}{said}.") from None
-    except (OSError, ValueError, RecursionError, yaml.YAMLError) as error:
+        raise InvalidInputError(f"{path}: {_first_problem(error)}.") from None
+    except (ValueError, RecursionError, yaml.YAMLError) as error:
         raise InvalidInputError(f"{path} cannot be read as YAML: {' '.join(str(error).split())[:300]}") from None
 
 
@@ -336,7 +378,7 @@ class Sync:
 
     async def _imported(self, item: SyncItem, flow: FlowFile, flow_data: str) -> SyncItem:
         """Make a new flow. After a lost answer the same request gets the flow that was made then."""
-        made = ImportFlow(name=flow.name, type=flow.type, flow_data=flow_data)
+        made = ImportFlow(name=flow.name, type=flow.type, flow_data=flow_data, settings=flow.settings)
         for key in self._keys(item, made):
             result = await self.client.import_flow(made, instance=self._instance, wait=_WAIT_SECS, idempotency_key=key)
             if result.status != "cancelled" and (live := await self._found(await self._ended(result))):

@@ -8,7 +8,7 @@ from flowise_dev_agent.errors import InvalidInputError
 from flowise_dev_agent.flowise.flow_tags import without_tags
 from flowise_dev_agent.flowise.models import Chatflow, Credential
 from flowise_dev_agent.patch import BindCredential, GraphIR, PatchOp, Schemas, compile_ops
-from flowise_dev_agent.patch.validate.context import FlowContext, ServerThings
+from flowise_dev_agent.patch.validate.context import Component, FlowContext, ServerThings
 from flowise_dev_agent.publish import uploaded_file
 from flowise_dev_agent.redaction import masked
 from flowise_dev_agent.sanitize import shortened
@@ -79,13 +79,18 @@ def map_credentials(
 
 
 def bind(
-    flow_data: str, schemas: Schemas, available: Sequence[Credential], chosen: Mapping[str, str]
+    flow_data: str,
+    schemas: Schemas,
+    available: Sequence[Credential],
+    chosen: Mapping[str, str],
+    replaced: str | None = None,
 ) -> tuple[str, list[MappedCredential]]:
     """Bind credentials of the server to the nodes of a flow from elsewhere that have none of them.
 
     ``chosen`` maps an id in the text, a node id or a credential type to the id of a credential. Without a choice a node
-    gets the only one of its type; one that stays without is a finding of the check. Raises PatchError if the text is
-    not a flow, InvalidInputError for a choice that the server does not have.
+    gets the one that it has in the flow ``replaced``, else the only one of its type; one that stays without is a
+    finding of the check. Raises PatchError if the text is not a flow, InvalidInputError for a choice that the server
+    does not have.
     """
     known = {one.id: one for one in available}
     if unknown := [id_ for id_ in chosen.values() if id_ not in known]:
@@ -96,7 +101,8 @@ def bind(
     graph = GraphIR.from_flow_data(flow_data)
     ops: list[PatchOp] = []
     mapped: dict[str, MappedCredential] = {}
-    for one in FlowContext(graph=graph, schemas=schemas, credentials=None, kind=graph.kind).components:
+    before = {(one.node.id, one.path, one.name): str(one.credential or "") for one in _components(replaced, schemas)}
+    for one in _components(graph, schemas):
         schema, stored = schemas.get(one.name), str(one.credential or "")
         types = schema.credential_names if schema else ()
         if not schema or not types or (stored in known and known[stored].credential_name in types):
@@ -104,7 +110,10 @@ def bind(
         keys = (stored, one.node.id, *types)
         wanted = next((chosen[key] for key in keys if key in chosen), "")
         of_type = [item for item in available if item.credential_name in types]
-        if not wanted and (len(of_type) != 1 or (not stored and schema.credential_optional)):
+        kept = before.get((one.node.id, one.path, one.name), "")
+        if not wanted and kept in {item.id for item in of_type}:
+            of_type = [known[kept]]
+        elif not wanted and (len(of_type) != 1 or (not stored and schema.credential_optional)):
             continue
         found = known[wanted] if wanted else of_type[0]
         ops.append(BindCredential(node_id=one.node.id, credential_id=found.id, path=one.path.removesuffix(".")))
@@ -115,11 +124,16 @@ def bind(
                 name="",
                 target_id=found.id,
                 target_name=found.name,
-                by="request" if wanted else "type",
+                by="request" if wanted else "node" if found.id == kept else "type",
             ),
         )
         entry.nodes.append(masked(shortened(one.node.label, _TITLE_CHARS)))
     return (compile_ops(graph, ops, schemas).flow_data if ops else flow_data), [*mapped.values()]
+
+
+def _components(flow: GraphIR | str | None, schemas: Schemas) -> list[Component]:
+    graph = GraphIR.from_flow_data(flow) if isinstance(flow, str) else flow or GraphIR.empty()
+    return FlowContext(graph=graph, schemas=schemas, credentials=None, kind=graph.kind).components
 
 
 def map_references(flow_data: str, named: Mapping[str, str], server: ServerThings) -> tuple[str, list[MappedReference]]:

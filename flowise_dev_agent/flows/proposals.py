@@ -110,8 +110,13 @@ class Proposals:
                 hint=text("error.other_base_hint"),
                 details={"chatflow_id": base.id, "sha256": payload_sha256(base.flow_data), "written": "no"},
             )
+        credentials: list[MappedCredential] = []
         if body.flow_data is not None:
-            flow_data = body.flow_data
+            schemas = await self.schemas(instance_id)
+            available = await self._instances.client(instance_id).list_credentials()
+            flow_data, credentials = await asyncio.to_thread(
+                bind, body.flow_data, schemas, available, {}, base.flow_data
+            )
             refuse_missing_files(flow_data, base)
         else:
             flow_data = await self._compiled(instance_id, GraphIR.from_flow_data(base.flow_data), body.ops or [])
@@ -124,6 +129,7 @@ class Proposals:
             flow_data=flow_data,
             base=base,
             ops=body.ops,
+            credentials=credentials,
         )
 
     async def promote(self, chatflow_id: str, body: PromoteFlow, expected: Expected | None = None) -> Proposal:

@@ -10,7 +10,7 @@ from pydantic import AliasChoices, Field, model_validator
 from flowise_dev_agent.patch import PatchOp
 from flowise_dev_agent.schemas.base import Contract, JsonObject
 from flowise_dev_agent.schemas.flow_tests import GivenTests
-from flowise_dev_agent.schemas.flow_writes import MAX_OPS, FlowType
+from flowise_dev_agent.schemas.flow_writes import MAX_OPS, FlowSettings, FlowType
 from flowise_dev_agent.schemas.requests import Line, LongText, RequestBody
 
 #: The name of the lock file in a directory of flows.
@@ -33,6 +33,7 @@ class FlowFile(RequestBody):
         description="As `export` writes it.",
     )
     type: FlowType | None = Field(default=None, description="Flowise's type; found from the nodes when left out.")
+    settings: FlowSettings = Field(default_factory=FlowSettings, description="Of a new flow of `flow_data`.")
     flow: UUID | None = Field(default=None, description="A flow on the server that this file takes over.")
     tests: GivenTests = Field(default_factory=list, max_length=10)
     trials: int = Field(default=1, ge=1, le=10, description="Number of times that each conversation has to pass.")

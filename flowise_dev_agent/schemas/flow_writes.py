@@ -117,7 +117,8 @@ class MappedCredential(Contract):
     target_id: str
     target_name: str
     by: str = Field(
-        description="`name` (the same name and type), `type` (the only one of its type) or `request` (as it says)."
+        description="`name` (the same name and type), `type` (the only one of its type), `node` (the replaced flow has "
+        "it there) or `request` (as it says)."
     )
     nodes: list[str] = Field(default_factory=list, description="Titles of the nodes of an import that got it.")
 

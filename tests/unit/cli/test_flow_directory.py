@@ -7,7 +7,8 @@ import pytest
 
 from flowise_dev_agent.cli.sync import markdown, mermaid, read_files, read_lock, write_lock
 from flowise_dev_agent.errors import InvalidInputError
-from flowise_dev_agent.schemas.flow_files import AppliedFlow, AppliedFlows, SyncItem, SyncReport
+from flowise_dev_agent.schemas.flow_files import LOCK_FILE, AppliedFlow, AppliedFlows, SyncItem, SyncReport
+from tests.unit.patch.test_cases import case
 
 OPS = "ops: [{op_type: AddNode, node_name: chatOpenAI, node_id: chatOpenAI_0}]"
 
@@ -81,3 +82,23 @@ def test_a_picture_and_a_report_read_nothing_of_the_flow_as_markup() -> None:
     assert "@team" not in text
     assert "\n# y" not in text
     assert text.count("|") == 6 * 2 + 1 + 8
+
+
+def test_flows_are_read_as_flowise_exports_them(tmp_path: Path) -> None:
+    canvas = case("I4-sequential-flow-read-as-chatflow")["flow_data"]
+    (tmp_path / "canvas.json").write_text(json.dumps(canvas))
+    empty = json.dumps({"nodes": [], "edges": []})
+    rows = [{"id": "1", "name": "Sales", "flowData": empty, "category": "a"}, {"name": "Help", "flowData": empty}]
+    (tmp_path / "ExportData.json").write_text(json.dumps({"ChatFlow": rows, "AgentFlowV2": []}))
+    (tmp_path / LOCK_FILE).write_text("{}")
+    (tmp_path / "words.yaml").write_text("name: W\nrequirement: A bot")
+
+    files = read_files(tmp_path)
+
+    assert [*files] == ["ExportData.json:Sales", "ExportData.json:Help", "canvas.json", "words.yaml"]
+    assert (files["canvas.json"].name, files["canvas.json"].type) == ("canvas", "MULTIAGENT")
+    assert files["canvas.json"].flow_data == canvas
+    assert files["ExportData.json:Sales"].settings.category == "a"
+    (tmp_path / "broken.json").write_text('{"nodes": 1}')
+    with pytest.raises(InvalidInputError, match=r"broken\.json"):
+        read_files(tmp_path)

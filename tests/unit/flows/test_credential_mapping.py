@@ -76,6 +76,9 @@ def test_a_flow_from_elsewhere_gets_the_credentials_of_its_server(schemas: Schem
         node["data"]["credential"] = DEV_OPENAI
     text, (got,) = bind(json.dumps(foreign), schemas, [one, two], {DEV_OPENAI: OTHER})
     assert _credential_of(text) == OTHER
+    kept = json.dumps(foreign).replace(DEV_OPENAI, OTHER)
+    text, (got,) = bind(CASE, schemas, [one, two], {}, kept)
+    assert (_credential_of(text), got.by) == (OTHER, "node")
     with pytest.raises(InvalidInputError, match="has no credential"):
         bind(CASE, schemas, [one], {"openAIApi": OTHER})
 
