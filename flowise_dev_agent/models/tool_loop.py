@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from flowise_dev_agent.errors import BudgetSpentError, ReasoningError
-from flowise_dev_agent.models.base import ReasoningEngine
+from flowise_dev_agent.models.base import UNKNOWN_WINDOW, ReasoningEngine
 from flowise_dev_agent.models.capabilities import Loss
 from flowise_dev_agent.models.messages import (
     MAX_TOOL_CALLS,
@@ -29,9 +29,12 @@ from flowise_dev_agent.texts import text
 _CONTINUATIONS: Final = 2
 #: Characters of an answer that is handed back. A patch of sixty ops fits: it can be corrected, not only written again.
 _SHOWN_BACK: Final = 24_000
-
-
-_TOOL_TEXT_SHOWN = 6_000
+#: Characters of the result of a look-up, and of one that still tells something.
+_RESULT_SHOWN, _LEAST_SHOWN = 6_000, 400
+#: Share of a window that the results of a phase may take: the prompt, the schema and the answer need the rest.
+_RESULTS: Final = 0.15
+#: Characters of a token, as an estimate.
+_CHARS: Final = 4
 GO_ON: Final = (
     "Your answer was cut off by the output limit. Go on with exactly the character that comes next: only the rest of "
     "the JSON, nothing repeated, no code fence, no other words."
@@ -42,8 +45,8 @@ class ToolLoop:
     """Loop that asks `engine` for an answer, and again for a better one; the conversation and tool results are kept.
 
     A round is one answer with calls of tools: they run in parallel, then the model is asked again. After
-    `settings.max_tool_iterations` rounds or `MAX_TOOL_CALLS` calls it has to answer with what it has. `usage` is what
-    all requests together cost.
+    `settings.max_tool_iterations` rounds or `MAX_TOOL_CALLS` calls, or when the results fill their share of the model's
+    `window`, it has to answer with what it has. `usage` is what all requests together cost.
     """
 
     def __init__(
@@ -56,6 +59,7 @@ class ToolLoop:
         phase: str = "",
         output_schema: JsonObject,
         tools: Toolbox | None = None,
+        window: int = UNKNOWN_WINDOW,
         budget: SessionBudget | None = None,
         on_delta: DeltaSink | None = None,
     ) -> None:
@@ -71,6 +75,8 @@ class ToolLoop:
         self._on_delta = on_delta
         self._rounds_left = settings.max_tool_iterations
         self._calls_left = MAX_TOOL_CALLS
+        #: Characters that further results may have.
+        self._room = int(window * _RESULTS) * _CHARS
         self._last: EngineResponse | None = None
         self.usage = Usage()
         #: Features that the model did not take.
@@ -84,7 +90,12 @@ class ToolLoop:
             ReasoningError: as `ReasoningEngine.complete`. `details.usage` is what the phase cost until then.
         """
         while True:
-            may_look_up = self._tools is not None and self._rounds_left > 0 and self._calls_left > 0
+            may_look_up = (
+                self._tools is not None
+                and self._rounds_left > 0
+                and self._calls_left > 0
+                and self._room >= _LEAST_SHOWN
+            )
             response = await self._request(may_look_up=may_look_up)
             if self._tools is None or not may_look_up or not response.tool_calls:
                 if response.kind == "look_up" and not is_object(response.text):
@@ -168,7 +179,12 @@ class ToolLoop:
                 running = [group.create_task(_result(tools, call)) for call in run]
         except ExceptionGroup as failed:
             raise failed.exceptions[0] from None
-        texts = [task.result() for task in running]
+        # Short results leave their room to long ones.
+        texts, waiting = [task.result() for task in running], len(running)
+        for number in sorted(range(len(texts)), key=lambda at: len(texts[at])):
+            texts[number] = as_data(shortened(texts[number], max(1, min(_RESULT_SHOWN, self._room // waiting))))
+            self._room = max(0, self._room - len(texts[number]))
+            waiting -= 1
         texts += [f"Not run: a phase has at most {MAX_TOOL_CALLS} calls. Answer with what you have."] * len(left_out)
         return [
             Message(role="tool", content=text, tool_call_id=call.id) for call, text in zip(calls, texts, strict=True)
@@ -177,15 +193,10 @@ class ToolLoop:
 
 async def _result(tools: Toolbox, call: ToolCall) -> str:
     if call.malformed:
-        return tool_text(f"Not run: the arguments are not one JSON object: {call.malformed}")
-    return tool_text(await tools.call(call.name, call.arguments))
+        return f"Not run: the arguments are not one JSON object: {call.malformed}"
+    return await tools.call(call.name, call.arguments)
 
 
 def retry_text(problems: Sequence[str]) -> str:
     """Message that returns an unusable answer to the model."""
     return "Your answer could not be used:\n" + "\n".join(f"- {p}" for p in problems) + "\nGive it again, corrected."
-
-
-def tool_text(text: str) -> str:
-    """Tool result for the message that answers its call, marked as data like all untrusted text."""
-    return as_data(shortened(text, _TOOL_TEXT_SHOWN))

@@ -170,6 +170,7 @@ class LlmReasoner(Reasoner):
             phase=phase,
             output_schema=answer_schema(phase),
             tools=request.tools,
+            window=window,
             budget=request.budget,
             on_delta=request.on_delta,
         )

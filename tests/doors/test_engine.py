@@ -8,15 +8,18 @@ from typing import Any
 
 import pytest
 
+from flowise_dev_agent.devkit.standin.protocol import RecordedRequest, Reply, StandInToolCall
 from flowise_dev_agent.errors import ConfigurationError, ModelAuthError, ModelOutputError
 from flowise_dev_agent.models import engine_for
 from flowise_dev_agent.models.answer_schemas import answer_schema
 from flowise_dev_agent.models.messages import DeltaSink, Prompt, ToolDef
 from flowise_dev_agent.models.tool_loop import ToolLoop
+from flowise_dev_agent.planning.prompt_room import room_in
 from flowise_dev_agent.settings import ReasoningSettings
-from tests.doors.model import Script
+from tests.doors.model import LOOK_UP, Script
 from tests.doors.peer import KEY, Door, Peer, Refusal
 from tests.doors.peers import DOORS
+from tests.doors.rules import answer_limit
 from tests.doors.sessions import own_variables
 from tests.e2e.scripted import REQUIREMENT, SUPPORT
 
@@ -48,12 +51,23 @@ class Shelf:
         ),
     )
 
-    def __init__(self) -> None:
+    def __init__(self, result: str = "It is a chat model.") -> None:
         self.asked: list[Any] = []
+        self._result = result
 
     async def call(self, name: str, arguments: dict[str, Any]) -> str:
         self.asked.append((name, arguments))
-        return "It is a chat model."
+        return self._result
+
+
+class Greedy(Script):
+    """Model that looks up two things as long as it may."""
+
+    def reply(self, request: RecordedRequest, phase: str, *, tools: bool, held: bool, closed: bool) -> Reply:
+        if tools and any(tool.name == LOOK_UP for tool in request.tools):
+            calls = [StandInToolCall(LOOK_UP, {"name": name}, f"call{name:>05}") for name in ("a", "b")]
+            return Reply(tool_calls=tuple(calls))
+        return super().reply(request, phase, tools=tools, held=held, closed=closed)
 
 
 @pytest.fixture(autouse=True)
@@ -68,6 +82,8 @@ async def loop_through(
     monkeypatch: pytest.MonkeyPatch,
     script: Script = SCRIPT,
     on_delta: DeltaSink | None = None,
+    prompt: Prompt = PROMPT,
+    result: str = "It is a chat model.",
     **changes: str,
 ) -> AsyncIterator[tuple[ToolLoop, Shelf, Peer]]:
     """A tool loop in the phase of planning, through a door."""
@@ -78,12 +94,13 @@ async def loop_through(
         variables: dict[str, Any] = {**door.settings(peer.endpoint), "REASONING_MAX_RETRIES": 0, **changes}
         settings = ReasoningSettings(**variables)
         engine = engine_for(settings)
-        shelf = Shelf()
+        shelf = Shelf(result)
         yield (
             ToolLoop(
                 engine,
                 settings,
-                PROMPT,
+                prompt,
+                window=await engine.window(),
                 model=settings.general_model,
                 phase="plan",
                 output_schema=answer_schema("plan"),
@@ -113,6 +130,20 @@ async def test_a_look_up_and_then_an_answer_held_to_its_schema(
     # The first request learns what the door does not take: at most one refusal for each kind of request.
     kinds = [exchange.kind for exchange in peer.refusals]
     assert len(kinds) == len({*kinds}), [exchange.rule for exchange in peer.refusals]
+
+
+@pytest.mark.parametrize("name", ["ollama", "vllm", "llama.cpp"])
+async def test_look_ups_leave_room_for_the_answer_in_a_small_window(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    long = "Say what each part is for. " * (room_in(8_192) * 4 // 27)
+    prompt = Prompt(system=f"# Plan\n{long}", user=PROMPT.user)
+    result = "temperature: a number. " * 1_000
+    greedy = Greedy(SCRIPT.answers)
+    async with loop_through(name, monkeypatch, greedy, prompt=prompt, result=result) as (loop, shelf, peer):
+        assert json.loads((await loop.answer()).text)["flow_name"] == "Support bot"
+    assert shelf.asked
+    assert peer.log[-1].held
+    assert not any(exchange.cut for exchange in peer.log)
+    assert answer_limit(peer.log[-1].asked) >= 1_500
 
 
 @pytest.mark.parametrize("name", [name for name in DOORS if DOORS[name].closes_objects])

@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections.abc import Callable, Sequence
 from typing import Any
+from unittest.mock import AsyncMock
 
 import pytest
 from hypothesis import given
@@ -95,6 +96,18 @@ async def test_a_model_looks_up_what_it_needs_and_then_answers() -> None:
     asked, answered = engine.seen[1][1:]
     assert (asked.role, asked.tool_calls) == ("assistant", (call(id_="c1", type="chatOpenAI"),))
     assert (answered.role, answered.tool_call_id, answered.content) == ("tool", "c1", "about flowise.get_node")
+
+
+async def test_results_fill_their_share_of_a_window_and_short_ones_leave_room_to_long_ones(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    engine = FakeEngine([call(id_="c1", n=10), call(id_="c2", n=30_000)], INTENT)
+    monkeypatch.setattr(engine, "window", AsyncMock(return_value=8_192))
+    await reasoner(engine).classify(request(FakeToolbox(lambda _, arguments: "x" * arguments["n"])))
+    short, long = (message.content for message in engine.seen[1][-2:])
+    assert len(short) == 10
+    assert len(short) + len(long) == 8_192 * 15 // 100 * 4
+    assert engine.allowed == [True, False]
 
 
 async def test_without_tools_the_form_is_one_shot() -> None:
