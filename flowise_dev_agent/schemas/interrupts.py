@@ -3,12 +3,13 @@
 import json
 from datetime import datetime
 from functools import partial
-from typing import Annotated, Any, Literal, Self, TypeAlias
+from typing import Annotated, Any, Literal, Self, TypeAlias, cast
 
-from pydantic import ConfigDict, Field, TypeAdapter
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 from typing_extensions import TypeAliasType
 
 from flowise_dev_agent.patch import Finding, PatchOp
+from flowise_dev_agent.patch.model.findings import sentence
 from flowise_dev_agent.sanitize import json_text
 from flowise_dev_agent.schemas.answers import Action, InterruptType, answer_schema
 from flowise_dev_agent.schemas.base import (
@@ -210,17 +211,30 @@ class _Interrupt(Versioned, Worded):
 
     def in_language(self, language: str) -> Self:
         """Copy whose own words read in the person's language, as far as the catalogue has it; their codes stay."""
-        options = [
-            one.model_copy(
-                update={name: in_language(one.worded(name), language) for name in ("label", "description")},
-            )
-            for one in self.options
-        ]
-        return self.model_copy(update={"message": in_language(self.worded("message"), language), "options": options})
+        return _in_language(self, language)
 
     def as_value(self) -> str:
         """Value for LangGraph's `interrupt`, as text: LangGraph would copy an object deeply."""
         return json_text(self.model_dump(mode="json", exclude={"id"})).decode()
+
+
+def _in_language(value: Any, language: str) -> Any:
+    """Copy of models and lists of them whose coded texts and findings read in a language."""
+    if isinstance(value, list):
+        return [_in_language(one, language) for one in cast("list[Any]", value)]
+    if isinstance(value, Finding):
+        return value.model_copy(update={"message": sentence(value.code, value.params, language) or value.message})
+    if not isinstance(value, BaseModel) or isinstance(value, Plan):
+        return value
+    inner = {name: getattr(value, name) for name in type(value).model_fields}
+    update: dict[str, Any] = {
+        name: _in_language(one, language) for name, one in inner.items() if isinstance(one, BaseModel | list)
+    }
+    if isinstance(value, Worded):
+        coded = {name: value.worded(name) for name in value.texts if isinstance(inner.get(name), str)}
+        update |= {name: in_language(words, language) for name, words in coded.items()}
+        update["texts"] = value.texts
+    return value.model_copy(update=update) if update else value
 
 
 def _schema_of(type_: InterruptType) -> Any:

@@ -17,7 +17,9 @@ FLOW_BUGS: frozenset[str] = frozenset({"STRUCTURE", "LOGIC", "INCOMPLETE"})
 #: Causes outside the flow: it could not be tested, and no plan helps.
 NOT_THE_FLOW: frozenset[str] = frozenset({"CREDENTIAL", "CONFIG", "EXTERNAL", "TIMEOUT"})
 #: Most items that a line lists for one reason, and most characters of each.
-_MOST_LISTED, _LONGEST_LISTED = 4, 100
+_MOST_LISTED, _LONGEST_LISTED = 3, 60
+#: Characters by which a cause that was told before is known again.
+_CAUSE = 60
 Headline = Literal["works", "runs", "fails", "not_tested"]
 
 
@@ -242,7 +244,7 @@ class Verdict(Versioned, Worded):
         return text("verdict.answers_not_checked")
 
     def not_shown(self) -> list[str]:
-        """Reasons why a running flow is not called working, one line each."""
+        """Reasons why a running flow is not called working, one line each; the cause in `reason` is not told again."""
         told = {item.reason for item in self.criteria}
         found = [
             (item.worded("reason"), _short(item.worded("text"))) for item in self.criteria if item.state != "shown"
@@ -253,7 +255,8 @@ class Verdict(Versioned, Worded):
         ]
         by_reason: dict[str, list[str]] = {}
         for reason, words in found:
-            by_reason.setdefault(reason, []).append(words)
+            known = bool(reason) and " ".join(reason.split())[:_CAUSE] in self.reason
+            by_reason.setdefault("" if known else reason, []).append(words)
         return [_listed(texts, reason) for reason, texts in by_reason.items()]
 
 

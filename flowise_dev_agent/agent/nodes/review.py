@@ -65,7 +65,7 @@ from flowise_dev_agent.settings import LimitSettings
 from flowise_dev_agent.testing.checks import comparable
 from flowise_dev_agent.testing.judging import as_judged, best_of, lost
 from flowise_dev_agent.testing.trials import TrialConversation, TrialRun, hold_all
-from flowise_dev_agent.texts import sentences, text
+from flowise_dev_agent.texts import lines, sentences, text
 
 #: Characters of an answer that the state and the review carry; the full texts are a blob.
 ANSWER_LIMIT = 1_000
@@ -74,6 +74,8 @@ PARALLEL_PREDICTIONS = 4
 _FULL_LIMIT = 1_000_000
 #: Earlier iterations that are kept beside the newest.
 _MOST_KEPT = 9
+#: Most reasons for what was not shown that the message of a review tells; its verdict has all.
+_MOST_REASONS = 3
 #: Most values changed by repairs that a review lists.
 _MOST_REPAIRED = 20
 _RESULTS: Final = TypeAdapter(list[Trial])
@@ -352,7 +354,7 @@ def _result_review(
     chatflow_id = str(write.chatflow_id)
     # Only code has judged the answers before the change, so that what a judge found is not compared.
     judged = as_judged(results, verdict) if verdict else results
-    reason, said = _outcome(verdict, judged)
+    reason, said = outcome_of(verdict, judged)
     if state.patch.nothing_to_change is not None:
         reason = "nothing_to_change"
         said = [text("interrupt.nothing_changed"), state.patch.nothing_to_change]
@@ -374,10 +376,8 @@ def _result_review(
         said.append(text("interrupt.changed_since_approval"))
         for one in repaired:
             before, after = one.before or "–", one.after or "–"
-            said += [
-                text("interrupt.value_changed", node=one.node, field=one.field, before=before, after=after),
-                one.worded("reason"),
-            ]
+            changed = text("interrupt.value_changed", node=one.node, field=one.field, before=before, after=after)
+            said.append(sentences(changed, one.worded("reason")))
     said += dict.fromkeys(one.words for one in state.check.findings if is_remark(one))
     iterations = _acceptable(state)
     before = best_of(iterations[:-1])
@@ -387,7 +387,7 @@ def _result_review(
     draft_id = write.draft_id
     return ResultReviewInterrupt(
         reason=reason,
-        message=sentences(*said),
+        message=lines(*filter(None, said)),
         options=_options(state, judged),
         data=ResultReviewData(
             chatflow=FlowLink(
@@ -425,7 +425,7 @@ def _acceptable(state: AgentState) -> list[TestedIteration]:
     return views if len(views) > 1 else []
 
 
-def _outcome(
+def outcome_of(
     verdict: Verdict | None, results: Sequence[Trial]
 ) -> tuple[Literal["tests_passed", "tests_failed", "not_tested", "nothing_to_change"], list[str]]:
     """Reason of the review, and sentences on the test results."""
@@ -441,11 +441,11 @@ def _outcome(
         return "tests_passed", [text("interrupt.works", passed=passed, total=len(results))]
     listed = verdict.not_shown()
     answered = text("interrupt.answers", passed=passed, total=len(results))
-    missing = text("interrupt.not_shown", listed=sentences(*listed)) if listed else ""
-    said = [answered, verdict.what_was_shown(), missing]
+    shown = [text("interrupt.not_shown", listed=one) for one in listed[:_MOST_REASONS]]
+    said = [sentences(answered, verdict.what_was_shown())]
     if verdict.done:
-        return "tests_passed", said
-    return "tests_failed", [*said, verdict.worded("reason"), verdict.worded("fix")]
+        return "tests_passed", [*said, *shown]
+    return "tests_failed", [*said, verdict.worded("reason"), verdict.worded("fix"), *shown]
 
 
 def _options(state: AgentState, judged: Sequence[Trial]) -> list[Option]:

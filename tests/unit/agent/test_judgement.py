@@ -173,7 +173,7 @@ async def test_placeholders_are_named_in_the_plan_and_in_the_review() -> None:
     approval = await made.start()
     assert "the text of the return policy" in approval["data"]["plan"]
     review = await made.answer(action="approve")
-    assert "You must do: Supply: the text of the return policy." in review["message"]
+    assert "You must do:\nSupply: the text of the return policy." in review["message"]
     assert review["data"]["to_do"] == ["Supply: the text of the return policy."]
     assert review["data"]["placeholders"] == ["the text of the return policy"]
 

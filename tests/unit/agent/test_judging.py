@@ -8,10 +8,12 @@ import pytest
 from pydantic import JsonValue
 
 from flowise_dev_agent.agent.domain import EvaluateRequest
+from flowise_dev_agent.agent.nodes.review import outcome_of
 from flowise_dev_agent.errors import InvalidAnswerError
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.models.parsing import UnusableOutputError
 from flowise_dev_agent.patch import AddNode, GraphIR, PatchOp, SetParam, compile_ops
+from flowise_dev_agent.patch.model.findings import warning
 from flowise_dev_agent.planning.prompts import judge_prompt
 from flowise_dev_agent.planning.requests import JudgeRequest
 from flowise_dev_agent.planning.votes import (
@@ -21,6 +23,7 @@ from flowise_dev_agent.planning.votes import (
     verdict_of,
     without_a_real_model,
 )
+from flowise_dev_agent.schemas.interrupts import ResultReviewData, ResultReviewInterrupt
 from flowise_dev_agent.schemas.plan import Criterion, Expectation, Part, Plan, TestCase
 from flowise_dev_agent.schemas.verdict import (
     CriterionVerdict,
@@ -37,6 +40,8 @@ from flowise_dev_agent.schemas.verdict import (
 )
 from flowise_dev_agent.testing.checks import TestedFlow, as_expected, checked, remarks_on, unmet_by, uses_models
 from flowise_dev_agent.testing.judging import NOT_JUDGED, best_of, judged, lost
+from flowise_dev_agent.testing.verdicts import failed_verdict
+from flowise_dev_agent.texts import lines, say_in
 from tests.unit.agent.rig import Bench, plan
 from tests.unit.agent.test_judgement import bench
 
@@ -300,8 +305,36 @@ def test_what_is_not_shown_is_told_once_for_each_reason_and_briefly() -> None:
     criteria = [Criterion(id=f"c{n}", text=text, not_tested=reason) for n, text in enumerate(texts, 1)]
     (line,) = verdict(Verdict(done=True), contract(criteria=criteria)).not_shown()
     assert line.startswith("It is fast; It is fast and says so in many")
-    assert line.endswith("…; It is first; It is prompt and 1 more: No clock here.")
-    assert len(line) < 200
+    assert line.endswith("…; It is first and 2 more: No clock here.")
+    assert len(line) < 160
+
+
+def test_a_review_says_a_cause_once_in_few_words_and_in_the_language_of_the_session() -> None:
+    cause = "The tool 'prices' failed: " + "Failed to make GET request: getaddrinfo ENOTFOUND api.acme.example, " * 6
+    failed = [trial("", passed=False, category="EXTERNAL", error=cause, test=f"t{n}") for n in (1, 2)]
+    told = failed_verdict([*failed, trial(test="t3")])
+    assert told
+    criteria = [Criterion(id=f"c{n}", text=f"It does the thing {n}.", tests=[f"t{n}"]) for n in (1, 2)]
+    made = verdict(told, contract(criteria=criteria), (*failed, trial(test="t3")))
+    reason, said = outcome_of(made, [*failed, trial(test="t3")])
+    message = lines(*said)
+    assert reason == "tests_failed"
+    assert message.count("The tool 'prices' failed") == 1
+    assert len(message.split()) <= 80
+    review = ResultReviewInterrupt(
+        reason=reason,
+        message=message,
+        options=[],
+        data=ResultReviewData.model_construct(
+            verdict=made.model_copy(update={"criteria": [made.criteria[0].model_copy(update={"reason": NOT_JUDGED})]}),
+            warnings=[warning("MODEL_ENDS", "", model="gpt-4o", day="2027-01-14", replacement="gpt-5")],
+        ),
+    ).in_language("de")
+    assert review.data.verdict
+    assert review.data.verdict.criteria[0].reason == say_in("de", "verdict.not_judged")
+    assert review.data.verdict.criteria[0].texts["reason"].code == "verdict.not_judged"
+    assert "Anbieter" in review.data.warnings[0].message
+    assert "Testfragen" in review.message
 
 
 # --- parts -----------------------------------------------------------------------------------------------------------

@@ -86,7 +86,7 @@ export function QuestionCard({ session, question, onMine }: Props) {
         <h2 id="question-title" ref={heading} tabIndex={-1}>
           {needsModel ? t("This needs a model") : t(questionTitle(question.type, question.reason, question.options))}
         </h2>
-        {!told && <p>{worded(question, "message")}</p>}
+        {!told && <p className="message-lines">{worded(question, "message")}</p>}
         {!mayDecide && (
           <p className="note warn">
             {t("You can ask for changes here. Approving needs somebody with the right “approve”.")}
