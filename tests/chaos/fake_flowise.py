@@ -6,60 +6,39 @@ is the matter of tests/e2e.
 
 import asyncio
 import itertools
-import socket
-import threading
-import time
 from datetime import UTC, datetime, timedelta
-from typing import Any, Self
+from typing import Any
 from uuid import uuid4
 
-import uvicorn
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
+from flowise_dev_agent.devkit.serving import BackgroundServer
 from flowise_dev_agent.knowledge.snapshot import SNAPSHOT_FILE, schemas_dir
 
 API = "/api/v1"
 CREDENTIALS = [{"id": str(uuid4()), "name": "OpenAI", "credentialName": "openAIApi"}]
 
 
-class FakeFlowise:
+class FakeFlowise(BackgroundServer):
     """Chatflows by id in `flows`; `created` counts the rows ever made. Answers take `latency` seconds."""
 
     def __init__(self, *, api_key: str, latency: float = 0.1) -> None:
+        super().__init__("fake Flowise")
         self.flows: dict[str, dict[str, Any]] = {}
         self.created = 0
-        self.port = 0
         self._authorization = f"Bearer {api_key}"
         self._latency = latency
         self._ticks = itertools.count()
         self._nodes = (schemas_dir() / SNAPSHOT_FILE).read_bytes()
-        self._server: uvicorn.Server | None = None
-        self._thread: threading.Thread | None = None
 
-    def __enter__(self) -> Self:
-        listener = socket.create_server(("127.0.0.1", 0))
-        self.port = listener.getsockname()[1]
-        server = self._server = uvicorn.Server(
-            uvicorn.Config(self._app(), log_config=None, lifespan="off", access_log=False, timeout_graceful_shutdown=1)
-        )
-        self._thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, name="fake-flowise")
-        self._thread.start()
-        deadline = time.monotonic() + 10
-        while not server.started:
-            assert time.monotonic() < deadline
-            time.sleep(0.01)
-        return self
+    @property
+    def port(self) -> int:
+        return self._port
 
-    def __exit__(self, *_: object) -> None:
-        assert self._server is not None
-        assert self._thread is not None
-        self._server.should_exit = True
-        self._thread.join(10)
-
-    def _app(self) -> Starlette:
+    def app(self) -> Starlette:
         routes = [
             Route(f"{API}/ping", lambda _: PlainTextResponse("pong")),
             Route(f"{API}/version", lambda _: JSONResponse({"version": "3.1.4"})),

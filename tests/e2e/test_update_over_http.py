@@ -23,7 +23,7 @@ from tests.e2e.people import (
     start,
     visitors,
 )
-from tests.e2e.scripted import COLDER, DONE, change, model_environment, script, tells
+from tests.e2e.scripted import COLDER, DONE, change, model_environment, script
 
 
 def temperature(row: Chatflow) -> str:
@@ -252,31 +252,3 @@ async def test_an_agentflow_is_drafted_tested_promoted_and_rolled_back_and_writt
     assert (await flowise_client.get_chatflow(row.id)).flow_data == row.flow_data
     # The tests of the direct way ran on the flow itself, and left nothing in its chat history.
     assert await history_of(flowise, row.id) == []
-
-
-@pytest.mark.nightly
-async def test_a_copy_leaves_the_original_alone_and_a_question_writes_nothing(
-    shared_service: SharedService, flowise_client: FlowiseClient, standin: ModelStandIn
-) -> None:
-    row = await make_flow(flowise_client)
-    script(standin, tells("It uses chatOpenAI.", target_hint=row.id), when="Which")
-    script(standin, change("chatOpenAI_0", "temperature", 0.1, operation="copy"), when="0.1")
-    service = await shared_service(**model_environment(standin))
-    async with http_of(service) as http:
-        asked = await start(http, f"Which model does the flow {row.id} use?")
-        assert (asked["status"], asked["outcome"]) == ("completed", "answered")
-        assert "chatOpenAI" in asked["answer"]
-        view = await start(http, "Make a copy of it with a temperature of 0.1", operation="copy", target=row.id)
-        view = await answer(http, view, action="approve")
-        assert view["interrupt"]["type"] == "result_review", view["interrupt"]["message"]
-        view = await answer(http, view, action="accept")
-        copies = {"operation": "copy", "target": row.id, "new_name": "Another one"}
-        plain = await ok(await http.post("/sessions?wait=60", json=copies))
-        assert plain["interrupt"]["reason"] == "plan_ready", plain["interrupt"]["message"]
-        plain = await answer(http, await answer(http, plain, action="approve"), action="accept")
-    same = await flowise_client.get_chatflow(plain["chatflow_id"])
-    assert (same.name, same.flow_data, same.id != row.id) == ("Another one", row.flow_data, True)
-    assert await flowise_client.get_chatflow(row.id) == row
-    copy = await flowise_client.get_chatflow(view["chatflow_id"])
-    assert (view["outcome"], temperature(copy)) == ("accepted", "0.1")
-    assert copy.id != row.id

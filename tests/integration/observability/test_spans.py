@@ -41,11 +41,12 @@ class WatchedFlowise(FakeFlowise):
 
     places: list[str]
 
-    def _app(self) -> Any:
-        app, self.places = super()._app(), []
+    def app(self) -> Any:
+        app, self.places = super().app(), []
 
         async def watched(scope: Any, receive: Any, send: Any) -> None:
-            self.places.append(dict(scope["headers"]).get(b"traceparent", b"").decode())
+            if scope["type"] == "http":
+                self.places.append(dict(scope["headers"]).get(b"traceparent", b"").decode())
             await app(scope, receive, send)
 
         return watched
