@@ -144,6 +144,7 @@ class Worker:
     async def _supervise(self, queues: list[str], concurrency: int) -> None:
         """Restart a consumer of `queues` whenever it ends; a restart of Postgres ends it."""
         pause, longest = _RESTART_SECS
+        self._queue.share(queues, concurrency)
         while True:
             started = asyncio.get_running_loop().time()
             self._consuming.add(queues[0])

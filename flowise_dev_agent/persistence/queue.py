@@ -62,6 +62,36 @@ DEFER_RUN: Final = f"""
     )::procrastinate_job_to_defer_v1]))
 """
 
+#: The next job of a worker: of the owner with the fewest running ones, the oldest. Where there are several owners, one
+#: leaves a slot of each worker to the others. The rest is what procrastinate's own function does.
+_FETCH: Final = """
+    WITH doing AS (
+        SELECT COALESCE(args ->> 'owner', '') AS owner, count(*) AS running,
+               count(*) FILTER (WHERE worker_id = %(worker_id)s) AS here
+        FROM procrastinate_jobs WHERE status = 'doing' AND queue_name = ANY(%(queues)s::text[]) GROUP BY 1
+    ), candidate AS (
+        SELECT jobs.id FROM procrastinate_jobs AS jobs
+        LEFT JOIN doing ON doing.owner = COALESCE(jobs.args ->> 'owner', '')
+        WHERE jobs.status = 'todo' AND jobs.queue_name = ANY(%(queues)s::text[])
+          AND (jobs.scheduled_at IS NULL OR jobs.scheduled_at <= now())
+          AND (COALESCE(doing.here, 0) < %(most)s OR (SELECT count(*) FROM owners) < 2)
+          AND (jobs.lock IS NULL OR NOT EXISTS (
+              SELECT FROM procrastinate_jobs AS other WHERE other.lock = jobs.lock AND (
+                  other.status = 'doing' OR (other.status = 'todo' AND (
+                      other.priority > jobs.priority OR (other.priority = jobs.priority AND other.id < jobs.id))))))
+        ORDER BY COALESCE(doing.running, 0), jobs.priority DESC, jobs.id LIMIT 1
+        FOR UPDATE OF jobs SKIP LOCKED
+    ), taken AS (
+        UPDATE procrastinate_jobs SET status = 'doing', worker_id = %(worker_id)s
+        FROM candidate WHERE procrastinate_jobs.id = candidate.id RETURNING procrastinate_jobs.*
+    )
+    SELECT taken.*, EXISTS (
+        SELECT FROM procrastinate_jobs WHERE status = 'todo' AND queue_name = ANY(%(queues)s::text[])
+        AND (scheduled_at IS NULL OR scheduled_at <= now())
+    ) AS waits
+    FROM (VALUES (1)) AS always LEFT JOIN taken ON true
+"""
+
 logger = logging.getLogger(__name__)
 
 
@@ -98,6 +128,8 @@ class _Jobs(JobManager):
         #: Time of the last call of each consumer.
         self._called: dict[int, float] = {}
         self._told: tuple[float, frozenset[int]] = (float("-inf"), frozenset())
+        #: Slots of this process by queues; owners share them.
+        self.slots: dict[tuple[str, ...], int] = {}
         #: By queues.
         self._notices: defaultdict[tuple[str, ...], _Announced] = defaultdict(_Announced)
 
@@ -110,14 +142,26 @@ class _Jobs(JobManager):
         # It forgets a notice that comes while it looks.
         while True:
             before = told.notices
-            job = await super().fetch_job(queues, worker_id)
+            job, waits = await self._next(queues, worker_id)
             told.took_one = job is not None
             if job is not None:
                 told.jobs -= 1
                 return job
             if told.notices == before:
-                told.jobs = 0
+                # What waits now may be for other owners: a job that ends is followed by a look.
+                told.jobs = math.inf if waits else 0
                 return None
+
+    async def _next(self, queues: Iterable[str] | None, worker_id: int) -> tuple[Job | None, bool]:
+        """The next job, and if others wait."""
+        slots = self.slots.get(tuple(queues or ()))
+        if not slots:
+            return await super().fetch_job(queues, worker_id), False
+        row = await self.connector.execute_query_one_async(
+            _FETCH, queues=list(queues or ()), worker_id=worker_id, most=max(1, slots - 1)
+        )
+        waits = row.pop("waits")
+        return (Job.from_row(row) if row["id"] is not None else None), waits
 
     async def listen_for_jobs(
         self, *, on_notification: NotificationCallback, queues: Iterable[str] | None = None
@@ -187,6 +231,10 @@ class Queue:
         self._jobs = _Jobs(connector, heartbeat_secs)
         self.app.job_manager = self._jobs
         self._wakers: set[asyncio.Task[None]] = set()
+
+    def share(self, queues: list[str], slots: int) -> None:
+        """Let owners share the `slots` that this process has for `queues`."""
+        self._jobs.slots[tuple(queues)] = slots
 
     async def open(self) -> None:
         """Connect; only workers need it. Raises DatabaseUnavailableError."""

@@ -35,7 +35,7 @@ _TIMED = (
     "SELECT head.revision",
     *(
         "procrastinate_update_heartbeat",
-        "procrastinate_fetch",
+        *("procrastinate_fetch", "WITH doing AS"),
         "procrastinate_finish",
         "procrastinate_unregister",
         "procrastinate_workers",
