@@ -120,6 +120,8 @@ class FlowVersions:
             ServerChangedError: it was on another server.
             FlowiseError, WriteFailedError: as for any write.
         """
+        if created and label:
+            raise InvalidInputError(text("error.version_or_created"))
         session = await self._sessions.get(session_id)
         if expected is not None:
             expected.check(session_etag(session_id, session.version))

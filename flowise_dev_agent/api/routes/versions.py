@@ -8,7 +8,6 @@ from flowise_dev_agent.api.deps import FlowId, IfMatch, SessionId, engine
 from flowise_dev_agent.api.once import ONCE, OnceRoute
 from flowise_dev_agent.api.responses import FLOWISE, REPEATED, declared
 from flowise_dev_agent.api.routing import Routes
-from flowise_dev_agent.errors import InvalidInputError
 from flowise_dev_agent.schemas.versions import (
     Bookmark,
     NumberedVersions,
@@ -79,8 +78,6 @@ async def rollback_session(
     Works for sessions that ended long ago. What the flow holds now is kept as a version first. A flow that the session
     made is deleted or undeployed with `created`, unless somebody has changed it since.
     """
-    if version is not None and created is not None:
-        raise InvalidInputError("Send either `version` or `created`.")
     return await versions.rollback(session_id, version, created=created, expected=if_match)
 
 
