@@ -5,6 +5,7 @@ Objects of any shape are lists of names and values, whose names may be paths (`l
 keep to the strict subsets of OpenAI and Anthropic, and a grammar made of them admits a complete answer only.
 """
 
+import json
 from functools import cache
 from typing import Any, Final
 
@@ -36,7 +37,7 @@ _MOST_ITEMS: Final = 50
 def answer_schema(phase: Phase) -> JsonObject:
     """Schema of a phase's answer."""
     if phase == "patch":
-        return _patch()
+        return _unshared(_patch())
     model = {"classify": Intent, "plan": ProposedPlan, "judge": Judgement}[phase]
     return closed(model.model_json_schema())
 
@@ -44,7 +45,12 @@ def answer_schema(phase: Phase) -> JsonObject:
 def closed(schema: JsonObject) -> JsonObject:
     """Closed form of a model's schema."""
     definitions: Any = schema.get("$defs", {})
-    return _closed(schema, definitions, required=True)
+    return _unshared(_closed(schema, definitions, required=True))
+
+
+def _unshared(schema: JsonObject) -> JsonObject:
+    """Schema in which no part stands twice: the model layer takes parts out of one, and the other would lose them."""
+    return json.loads(json.dumps(schema))
 
 
 def _patch() -> JsonObject:

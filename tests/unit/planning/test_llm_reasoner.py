@@ -1,11 +1,13 @@
 """The reasoner around a model: what is asked, what is accepted, what goes back."""
 
+import copy
 import json
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import pytest
+from pydantic_ai.providers.anthropic import AnthropicJsonSchemaTransformer
 
 from flowise_dev_agent.errors import ModelOutputError
 from flowise_dev_agent.knowledge.nodes import NodeStore
@@ -30,7 +32,7 @@ from flowise_dev_agent.schemas.plan import (
 from flowise_dev_agent.schemas.plan_text import plan_markdown
 from flowise_dev_agent.schemas.usage import Usage
 from flowise_dev_agent.schemas.verdict import Judgement, Trial
-from flowise_dev_agent.settings import ReasoningSettings
+from flowise_dev_agent.settings import Phase, ReasoningSettings
 from tests.support.requests import UPDATE, flow_of, plan_request
 
 GOOD_INTENT = {"operation": "create", "ambiguity": 1, "title": "Support chatbot"}
@@ -813,3 +815,17 @@ async def test_a_node_of_a_chatflow_gets_no_title(catalogue: NodeStore) -> None:
     titled = {**GOOD_PLAN, "nodes": [{**node, "label": "My node"} for node in GOOD_PLAN["nodes"]]}
     result = await reasoner(ScriptedEngine(titled)).plan(plan_request(catalogue))
     assert {node.label for node in result.value.nodes} == {""}
+
+
+@pytest.mark.parametrize("phase", ["classify", "plan", "patch", "judge"])
+def test_no_part_of_a_schema_is_shared_since_the_model_layer_takes_parts_out(phase: Phase) -> None:
+    schema = copy.deepcopy(answer_schema(phase))
+    AnthropicJsonSchemaTransformer(schema, strict=True).walk()
+    left: list[Any] = [answer_schema(phase)]
+    seen: set[int] = set()
+    while left:
+        part = left.pop()
+        if isinstance(part, dict | list):
+            assert id(part) not in seen
+            seen.add(id(part))
+            left += part.values() if isinstance(part, dict) else part
