@@ -32,6 +32,7 @@ _NOT_FILLED: Final = frozenset({"documentStoreVS", "memoryVectorStore"})
 _NEW_STORE: Final = re.compile(r"\[NEW STORE: ([^\[\]\n]{1,120})\]")
 _MORE: Final = re.compile(r"\[ADD TO STORE: ([^\[\]\n]{1,120})\]")
 _STAND_INS: Final = uuid.UUID("0b1f5a8e-1d5a-5b67-9b0f-6f0c3f5d7e21")
+_STAND_IN: Final = "57a4d170-57e5-"
 
 
 def mark(names: Sequence[str]) -> str:
@@ -99,4 +100,9 @@ def more_for(value: object) -> str | None:
 
 def stand_in_id(name: str) -> str:
     """A valid id for checks before the store exists; never written to Flowise."""
-    return str(uuid.uuid5(_STAND_INS, name))
+    return f"{_STAND_IN}{str(uuid.uuid5(_STAND_INS, name))[len(_STAND_IN) :]}"
+
+
+def is_stand_in(id_: str) -> bool:
+    """True for the id of a store that a session makes before it writes the flow."""
+    return id_.startswith(_STAND_IN)

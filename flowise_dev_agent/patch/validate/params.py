@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from flowise_dev_agent.patch.model.attached_files import is_stand_in
 from flowise_dev_agent.patch.model.findings import Finding, error, warning
 from flowise_dev_agent.patch.model.flow_data import InputEntry, Values
 from flowise_dev_agent.patch.model.json_text import dump_json, is_uuid
@@ -164,7 +165,7 @@ def id_problem(flow: FlowContext, owner: str, param: InputEntry, value: Any, whe
         text = f"The {what} must be given by its id (a uuid), not by name."
         return error("NOT_AN_ID", text, where=where, field=name, hint=hint)
     known = flow.server.get(what)
-    if known is None or given in known:
+    if known is None or given in known or is_stand_in(given):
         return None
     text = f"This Flowise server has no {what} with the id {given}."
     make = warning if owner in _GO_ON_WITHOUT else error

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from flowise_dev_agent.patch import AddNode, Connect, GraphIR, Schemas, compile_ops, validate_flow
+from flowise_dev_agent.patch.model.attached_files import stand_in_id
 from flowise_dev_agent.patch.model.json_text import JsonValue
 from tests.fixtures.golden_flows import GOLDEN, NOWHERE
 
@@ -116,6 +117,14 @@ def test_what_a_tool_or_a_text_takes_from_the_server_is_looked_up(schemas: Schem
         ("NOT_ON_SERVER", "warning", "selectedChatflow"),
         ("VARIABLE_NOT_ON_SERVER", "warning", "description"),
     ]
+
+
+def test_a_store_that_a_session_makes_before_it_writes_is_not_missing(schemas: Schemas) -> None:
+    for store, code in ((stand_in_id("Notes"), []), ("11111111-2222-4333-8444-555555555555", ["NOT_ON_SERVER"])):
+        node = AddNode(node_name="documentStore", node_id="store", params={"selectedStore": store})
+        flow = compile_ops(GraphIR.empty(), [node], schemas).flow_data
+        found = validate_flow(flow, schemas=schemas, credentials=None, server={"document store": {}})
+        assert [one.code for one in found if one.field == "selectedStore"] == code
 
 
 @pytest.mark.parametrize(
