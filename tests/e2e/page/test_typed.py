@@ -60,7 +60,7 @@ async def test_what_is_typed_into_a_field_is_kept_and_never_cut(screen: Screen, 
     page = screen.page
     row = await make_flow(flowise_flows)
     await refused(page, page.get_by_label("What should the chatbot do?"), 32_000)
-    search = page.get_by_label("Search sessions")
+    search = page.get_by_label("Search flows")
     await refused(page, search, 200)
     await search.fill("")
     await expect(search).to_have_value("")
