@@ -22,6 +22,7 @@ LOADERS: Final[Mapping[str, str]] = {
     "pdf": "pdfFile",
     "csv": "csvFile",
     "docx": "docxFile",
+    "txt": "textFile",
     "web": "cheerioWebScraper",
     "store": "documentStore",
 }

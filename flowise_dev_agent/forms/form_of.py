@@ -38,6 +38,7 @@ _LOADERS: Final = {
     "pdfFile": "pdf",
     "csvFile": "csv",
     "docxFile": "docx",
+    "textFile": "txt",
     "plainText": "text",
     "cheerioWebScraper": "web",
     "documentStore": "store",

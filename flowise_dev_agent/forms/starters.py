@@ -30,7 +30,9 @@ LANGUAGES: Final[tuple[Language, ...]] = get_args(Language)
 #: A kind of name that a server knows; `house` is a model provider. Addresses and attached files count as names too.
 Kind = Literal["house", "model", "tool", "file", "attached", "store", "web"]
 #: Kinds of form sources that are files, with the node types that read them.
-FILES: Final[Mapping[str, str]] = {"pdf": "pdfFile", "csv": "csvFile", "docx": "docxFile"}
+FILES: Final[Mapping[str, str]] = {"pdf": "pdfFile", "csv": "csvFile", "docx": "docxFile", "txt": "textFile"}
+#: Kind of an attached file -> kind of its source, where they differ.
+_SOURCES: Final[Mapping[str, str]] = {"text": "txt", "markdown": "txt"}
 #: Placeholder of the sentence, and limits of a form: length of a text and of an address, number of tools or sources.
 _QUOTED, _LONGEST, _LONGEST_ADDRESS, _MOST = "{requirement}", 32_000, 2_000, 10
 #: Weight of a name, in keywords.
@@ -96,7 +98,7 @@ def choose(
 
     Args:
         stores: the document stores of the server.
-        attached: kinds of the files that go with the session (`pdf`, `csv`, `docx`).
+        attached: kinds of the files that go with the session, as `AttachmentFacts.kind`.
         language: of the person, where no keyword tells the sentence's.
     """
     whole = unicodedata.normalize("NFC", requirement)
@@ -106,7 +108,7 @@ def choose(
     names = _names_in(text, words, nodes, stores)
     addresses = dict.fromkeys(one.rstrip(_SIGNS) for one in _ADDRESS.findall(whole))
     names["web"] = [one for one in addresses if len(one) <= _LONGEST_ADDRESS]
-    names["attached"] = [kind for kind in attached if kind in FILES]
+    names["attached"] = [kind for one in attached if (kind := _SOURCES.get(one, one)) in FILES]
     starter, chosen = _choose_starter(hits, names), _language(hits, language)
     form, used = _fill_form(starter, chosen, requirement, names)
     matched = tuple(dict.fromkeys(said for said, meant in hits if starter.id in dict(meant)))

@@ -66,8 +66,8 @@ class FormPart(Contract):
 class FormSource(FormPart):
     """A source of answers. A file is uploaded in Flowise; until then the flow holds a marked placeholder."""
 
-    kind: Literal["text", "pdf", "csv", "docx", "web", "store"] = Field(
-        json_schema_extra=called("source", "text", "pdf", "csv", "docx", "web", "store")
+    kind: Literal["text", "pdf", "csv", "docx", "txt", "web", "store"] = Field(
+        json_schema_extra=called("source", "text", "pdf", "csv", "docx", "txt", "web", "store")
     )
     text: str = Field(
         default="",
@@ -91,7 +91,7 @@ class FormSource(FormPart):
         default="",
         max_length=100,
         description=hint("about"),
-        json_schema_extra=shown_for("text", "pdf", "csv", "docx", "web"),
+        json_schema_extra=shown_for("text", "pdf", "csv", "docx", "txt", "web"),
     )
 
     @model_validator(mode="after")

@@ -248,6 +248,10 @@ def test_an_attached_file_is_what_is_answered_from(catalogue: NodeStore) -> None
     assert (chosen().starter, chosen("docx").starter) == ("assistant", "file")
     assert [one.kind for one in chosen("docx").form.sources] == ["docx"]
     assert chosen("docx").needs == ()
+    # A file of plain text is read as one, and none is asked for.
+    for kind in ("text", "markdown"):
+        assert [one.kind for one in chosen(kind).form.sources] == ["txt"]
+        assert chosen(kind).needs == ()
     policy = choose("a bot that knows our policy", catalogue, attached=["pdf"])
     assert ([one.kind for one in policy.form.sources], policy.needs) == (["pdf"], ())
 
