@@ -37,6 +37,7 @@ from flowise_dev_agent.patch.model.ops import (
     UnsetParam,
     UpgradeNode,
     example_op,
+    op_json,
     ops_from_json,
     ops_from_list,
     ops_json_schema,

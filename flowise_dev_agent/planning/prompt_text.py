@@ -8,7 +8,7 @@ from typing import Final
 from pydantic import TypeAdapter, ValidationError
 
 from flowise_dev_agent.models.messages import as_data
-from flowise_dev_agent.patch import AddNode, Finding, NodeSchema, PatchOp, ReplaceNode, SetParam, UnsetParam
+from flowise_dev_agent.patch import AddNode, Finding, NodeSchema, PatchOp, ReplaceNode, SetParam, UnsetParam, op_json
 from flowise_dev_agent.patch.model.nested import Steps, parse_path
 from flowise_dev_agent.planning.requests import (
     ClassifyRequest,
@@ -179,7 +179,7 @@ def op_text(op: PatchOp) -> str:
     """Op as a model writes it: without credential ids, defaults and what code adds."""
     shown: JsonObject = {"op_type": op.op_type}
     shown |= op.model_dump(mode="json", exclude_defaults=True, exclude={"credential_id", "description"})
-    return json.dumps(shown, ensure_ascii=False, separators=(",", ":"))
+    return op_json(shown)
 
 
 def examples_text(section: str) -> str:

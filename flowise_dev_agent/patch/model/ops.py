@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from flowise_dev_agent.errors import PatchError
 from flowise_dev_agent.patch.model.findings import Finding
 from flowise_dev_agent.patch.model.json_text import JsonValue, is_uuid
-from flowise_dev_agent.patch.model.named_values import NamedValues
+from flowise_dev_agent.patch.model.named_values import NamedValues, as_named_values
 from flowise_dev_agent.patch.model.suggest import closest, resolve_case
 from flowise_dev_agent.redaction import looks_secret
 from flowise_dev_agent.texts import text
@@ -219,7 +219,13 @@ def example_op(op_type: str) -> str:
         return ""
     # Defaults are left out, except for the fields that the example is about.
     shown = {"op_type", "credential_id"} | example.model_fields_set
-    return example.model_dump_json(include=shown)
+    return op_json(example.model_dump(mode="json", include=shown))
+
+
+def op_json(op: Mapping[str, Any]) -> str:
+    """Op as JSON text, in the form in which a model writes it: its `params` as names and values."""
+    params = {"params": as_named_values(op["params"])} if op.get("params") else {}
+    return json.dumps({**op, **params}, ensure_ascii=False, separators=(",", ":"))
 
 
 def corrected_op(op: PatchOp, field: str, right: str) -> str:
@@ -246,7 +252,7 @@ def corrected_op(op: PatchOp, field: str, right: str) -> str:
         fields.pop("credential_id", None)
     elif isinstance(op, AddNode) and field not in op.params:
         fields.pop("params", None)
-    return json.dumps({"op_type": fields.pop("op_type"), **fields}, ensure_ascii=False, separators=(",", ":"))
+    return op_json({"op_type": fields.pop("op_type"), **fields})
 
 
 def _shown_value(name: str, value: JsonValue) -> JsonValue:

@@ -12,7 +12,9 @@ from flowise_dev_agent.patch import (
     Finding,
     SetParam,
     example_op,
+    op_json,
     ops_from_json,
+    ops_from_list,
     ops_json_schema,
 )
 
@@ -123,3 +125,24 @@ def test_the_example_in_an_error_is_an_op_that_can_be_read(op_type: str) -> None
     (op,) = ops_from_json(f"[{example_op(op_type)}]")
 
     assert op.op_type == op_type
+
+
+@pytest.mark.parametrize("op_type", OP_TYPES)
+def test_examples_are_in_the_form_that_answer_schemas_ask_for_and_read_the_same(op_type: str) -> None:
+    shown = json.loads(example_op(op_type))
+    assert isinstance(shown.get("params", []), list)
+    assert ops_from_list([shown])[0].op_type == op_type
+
+
+def test_values_as_names_and_paths_read_back_as_fields() -> None:
+    params = {"rows": [{"key": "a", "on": True}, {"key": "b"}], "names": ["x", "y"], "config": {"k": 1}, "empty": {}}
+    shown = op_json({"op_type": "AddNode", "node_name": "a", "node_id": "a_0", "params": params})
+    (op,) = ops_from_list([json.loads(shown)])
+    assert isinstance(op, AddNode)
+    assert op.params == {
+        "rows[0].key": "a",
+        "rows[0].on": True,
+        "rows[1].key": "b",
+        "names": ["x", "y"],
+        "config.k": 1,
+    }

@@ -256,7 +256,7 @@ def test_the_op_writer_sees_its_own_last_ops_by_number_without_the_values_of_the
     prompt = patch_prompt(request).user
     shown = dict(line.split(": ", 1) for line in tag("your_last_ops", prompt).splitlines())
     assert list(shown) == ["0", "2", "4"]
-    assert json.loads(shown["0"])["params"] == {"streaming": False}
+    assert json.loads(shown["0"])["params"] == [{"name": "streaming", "value": False}]
     assert "by code" not in prompt
     first, second = tag("findings_on_them", prompt).splitlines()
     assert "op 4 Connect" in first
