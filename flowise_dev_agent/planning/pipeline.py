@@ -18,6 +18,7 @@ from flowise_dev_agent.planning.passes.personal_data import personal_data
 from flowise_dev_agent.planning.passes.planned_values import form_addresses, planned_values
 from flowise_dev_agent.planning.passes.ready_tools import NO_AGENT, ready_tools
 from flowise_dev_agent.planning.passes.replaced_sources import replaced_sources
+from flowise_dev_agent.planning.passes.required_models import required_models
 from flowise_dev_agent.planning.passes.target import target
 from flowise_dev_agent.planning.passes.uploads import uploads
 from flowise_dev_agent.planning.requests import PlanRequest, ReviewedPlan
@@ -36,6 +37,7 @@ OF_PROPOSAL: Final[Sequence[Pass]] = (
     ready_tools,
     images,
     uploads,
+    required_models,
     current_models,
     feasibility,
     missing_resources,
