@@ -1,5 +1,6 @@
 """Reasoning by a model: send prompts, parse typed answers, and retry with the problems found."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any, Final, TypeVar, cast
@@ -14,6 +15,7 @@ from flowise_dev_agent.models.parsing import IncompleteOutputError, UnusableOutp
 from flowise_dev_agent.models.tool_loop import ToolLoop
 from flowise_dev_agent.patch import AddNode, BindCredential, Finding, PatchOp, ops_from_json
 from flowise_dev_agent.planning import wording
+from flowise_dev_agent.planning.ops_by_code import ops_by_code
 from flowise_dev_agent.planning.plan_checks import accounted, checked_amendment, checked_plan, is_done_by_values
 from flowise_dev_agent.planning.prompt_room import room_in
 from flowise_dev_agent.planning.prompt_writing import PromptWriter
@@ -106,6 +108,8 @@ class LlmReasoner(Reasoner):
 
         if is_done_by_values(request):
             return Reasoned(OpsAnswer(), mode="deterministic")
+        if (ops := await asyncio.to_thread(ops_by_code, request)) is not None:
+            return Reasoned(OpsAnswer(ops=ops), mode="deterministic")
         return await self._ask("patch", lambda room: patch_prompt(request, self._skills, room), read, request)
 
     async def judge(self, request: JudgeRequest) -> Reasoned[Verdict]:
