@@ -83,12 +83,35 @@ class _Facts:
             **{id_: name for id_, name in stays.items() if id_ not in self._said},
             **{node.node_id: node.node_name for node in plan.nodes},
         }
+        cut = {(one.source, one.target) for one in plan.disconnections}
+        ends = {(edge.source, edge.target) for edge in flow.graph.edges} - cut
+        ends |= {(one.source, one.target) for one in plan.connections}
+        #: Node id -> the steps that lead to it, as far as flow and plan say.
+        self._sources: dict[str, set[str]] = {}
+        for source, target in ends:
+            if {source, target} <= self.types.keys():
+                self._sources.setdefault(target, set()).add(source)
+        # A plan puts new steps into the lines that go, in its order.
+        put_in = {one.source for one in plan.disconnections}
+        for node in plan.nodes if put_in else ():
+            if not node.existing and node.node_id not in self._sources:
+                self._sources[node.node_id] = {*put_in}
+                put_in.add(node.node_id)
         self._start = next((id_ for id_, name in self.types.items() if name == START), f"{START}_0")
 
     def before(self, node_id: str) -> list[str]:
-        """Steps that are listed before this one: plans follow the order of the flow."""
+        """Steps that can run before this one: those that lead to it, where the lines are known back to the start, else
+        those that are listed before it. Plans follow the order of the flow.
+        """
+        behind, open_ = set[str](), [node_id]
+        while open_:
+            found = self._sources.get(open_.pop(), set()) - behind
+            behind |= found
+            open_ += found
         ids = [*self.types]
-        return [one for one in ids[: ids.index(node_id)] if one != self._start]
+        led = self._start in behind
+        before = [one for one in ids if one in behind] if led else ids[: ids.index(node_id)]
+        return [one for one in before if one not in (self._start, node_id)]
 
     def asks_before(self, node_id: str) -> bool:
         """True if a step before asks a person, after which `question` is empty."""

@@ -6,10 +6,10 @@ import pytest
 from pydantic import JsonValue
 
 from flowise_dev_agent.knowledge.nodes import NodeStore
-from flowise_dev_agent.patch import AddNode, GraphIR, SetParent, compile_ops
+from flowise_dev_agent.patch import AddNode, Connect, GraphIR, SetParent, compile_ops
 from flowise_dev_agent.patch.views.graph_view import GraphView
 from flowise_dev_agent.planning.step_variables import is_readable, readable
-from flowise_dev_agent.schemas.plan import Plan, PlannedNode, PlannedValue
+from flowise_dev_agent.schemas.plan import NamedConnection, Plan, PlannedNode, PlannedValue
 
 START = "startAgentflow_0"
 
@@ -157,3 +157,32 @@ def test_the_file_and_the_time_are_offered_where_the_plan_speaks_of_them() -> No
     assert is_readable("file_attachment", names)
     silent = variables_of("llmAgentflow_0", plan_of({START: "", "llmAgentflow_0": "Answers"}))
     assert not is_readable("file_attachment", silent)
+
+
+def branches() -> GraphView:
+    """Start, a condition, and a branch with a model each."""
+    ops = [AddNode(node_name="startAgentflow", node_id=START)]
+    ops += [AddNode(node_name="conditionAgentflow", node_id="conditionAgentflow_0")]
+    ops += [AddNode(node_name="llmAgentflow", node_id=f"llmAgentflow_{n}") for n in range(2)]
+    ops += [AddNode(node_name="directReplyAgentflow", node_id="directReplyAgentflow_0")]
+    lines = [
+        Connect(source_node_id=START, target_node_id="conditionAgentflow_0"),
+        *(
+            Connect(source_node_id="conditionAgentflow_0", source_anchor=str(n), target_node_id=f"llmAgentflow_{n}")
+            for n in range(2)
+        ),
+        Connect(source_node_id="llmAgentflow_1", target_node_id="directReplyAgentflow_0"),
+    ]
+    return GraphView(compile_ops(GraphIR.empty(), [*ops, *lines], NodeStore.from_snapshot().schemas).graph)
+
+
+def test_a_step_in_a_branch_reads_nothing_of_the_others() -> None:
+    line = NamedConnection(source="llmAgentflow_1", target="directReplyAgentflow_0")
+    put_in = plan_of({"llmAgentflow_2": "shorten", "llmAgentflow_3": "translate"})
+    put_in = put_in.model_copy(update={"operation": "update", "disconnections": [line]})
+    answers = [[one for one in variables_of(f"llmAgentflow_{n}", put_in, branches()) if "llm" in one] for n in (2, 3)]
+    assert answers == [["llmAgentflow_1"], ["llmAgentflow_1", "llmAgentflow_2"]]
+    joined = plan_of({"llmAgentflow_2": "shorten"}).model_copy(
+        update={"connections": [NamedConnection(source="llmAgentflow_0", target="llmAgentflow_2")]}
+    )
+    assert [one for one in variables_of("llmAgentflow_2", joined, branches()) if "llm" in one] == ["llmAgentflow_0"]
