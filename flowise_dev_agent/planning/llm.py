@@ -32,6 +32,7 @@ from flowise_dev_agent.planning.requests import (
 from flowise_dev_agent.planning.skills import SKILL_FILES, Skills
 from flowise_dev_agent.planning.votes import (
     MORE_VOTES,
+    agreed,
     checked_judgement,
     shows_content_only,
     verdict_of,
@@ -126,7 +127,7 @@ class LlmReasoner(Reasoner):
         judgements, usage = [first.value], first.usage
         if not all(vote.sure for vote in first.value.criteria):
             for _ in range(MORE_VOTES):
-                if request.budget and request.budget.exceeded_by(usage):
+                if agreed(judgements) or (request.budget and request.budget.exceeded_by(usage)):
                     break
                 again = await self._ask("judge", prompt, read, request)
                 judgements, usage = [*judgements, again.value], usage + again.usage

@@ -65,6 +65,12 @@ def without_a_real_model(request: JudgeRequest) -> Verdict:
     )
 
 
+def agreed(judgements: Sequence[Judgement]) -> bool:
+    """True if two judgements say the same: a third could not change the majority."""
+    said = Counter((one.done, *sorted((vote.id, vote.state) for vote in one.criteria)) for one in judgements)
+    return max(said.values()) > 1
+
+
 def verdict_of(judgements: Sequence[Judgement]) -> Verdict:
     """Judgement of the majority; on a tie the more cautious one."""
     by_done = Counter(judgement.done for judgement in judgements)
