@@ -205,11 +205,15 @@ def amended(
 def _with_values(planned: Sequence[PlannedValue], more: Sequence[PlannedValue]) -> list[PlannedValue]:
     """Planned values with newer ones, so that each field has one value.
 
-    A newer value of a whole field replaces those of its rows; a newer value of a row goes into the planned whole.
+    A newer value of a whole field replaces those of its rows; a newer value of a row goes into the planned whole. Null
+    takes back what the plan has.
     """
     values = [*planned]
     for new in more:
         steps = parse_path(new.param) or (new.param,)
+        if new.value is None:
+            values = [one for one in values if one.node_id != new.node_id or not _is_inside(one.param, steps)]
+            continue
         at = next((index for index, one in enumerate(values) if _holds(one, new, steps)), None)
         if at is None:
             values = [one for one in values if one.node_id != new.node_id or not _is_inside(one.param, steps)]

@@ -61,7 +61,9 @@ def _patch() -> JsonObject:
         "kind": {"type": "string", "enum": ["ops", "amend", "nothing_to_change"]},
         "ops": {"type": "array", "items": {"anyOf": ops}},
         "samples": {"type": "array", "items": closed(FunctionSample.model_json_schema())},
-        **{name: amendment[name] for name in ("nodes", "removals", "values", "reason")},
+        **{
+            name: amendment[name] for name in ("nodes", "removals", "values", "connections", "disconnections", "reason")
+        },
     }
     return _object(properties)
 

@@ -25,7 +25,7 @@ async def validate(state: AgentState, runtime: Runtime[AgentContext], *, domains
     context = runtime.context
     flow_sha, findings = state.check.flow_sha, state.check.findings
     validated: str | None = None
-    if flow_sha and not errors(findings):
+    if flow_sha:
         flow_data = await context.blobs.get(flow_sha)
         kind = state.plan.current.flow_kind
         base = await _flow_before(state, context)

@@ -157,7 +157,7 @@ async def compile_patch_ir(
         answer, by_model = result.value, result.mode == "llm_guided"
         if not isinstance(answer, AmendAnswer):
             break
-        takes_back = not plan.new_nodes.isdisjoint(answer.removals)
+        takes_back = not plan.new_nodes.isdisjoint(answer.removals) or any(one.value is None for one in answer.values)
         plan = _amended(plan, answer, request.nodes, original)
         if takes_back or changed_values(plan, state.plan.agreed_values, graph) or _needs_approval(plan, state):
             return {**await _back_to_the_person(plan, answer.reason, state, context), "usage": usage}
@@ -223,13 +223,14 @@ async def _back_to_the_person(plan: Plan, reason: str, state: AgentState, contex
 
 
 async def compile_flow_data(state: AgentState, runtime: Runtime[AgentContext]) -> Update:
-    """Compile the ops onto the base; findings on the ops are passed to `validate`."""
-    if state.check.findings or waits_for_budget(state, "compile_patch_ir"):
+    """Compile the ops onto the base. Findings on ops stand beside those of the flow, so that all go back at once."""
+    context, ops, found = runtime.context, state.patch.ops, state.check.findings
+    unreadable = found and (not ops or any(one.code == UNUSABLE for one in found))
+    if unreadable or waits_for_budget(state, "compile_patch_ir"):
         return {"check": CheckState(flow_sha=None, unknown_types=[])}
-    context, ops = runtime.context, state.patch.ops
     drift = await check_drift(state, runtime, "compile_flow_data")
     if drift.finding:
-        check = CheckState(flow_sha=None, findings=[drift.finding], unknown_types=[])
+        check = CheckState(flow_sha=None, findings=[*found, drift.finding], unknown_types=[])
         return {"check": check, "catalogue": drift.catalogue}
     plan = state.plan.current
     if not ops and (plan.leaves_nodes or (plan.operation == "copy" and not plan.changes)):
@@ -266,18 +267,17 @@ async def compile_flow_data(state: AgentState, runtime: Runtime[AgentContext]) -
         findings = findings_of(error)
         unknown = _unknown_types(findings, ops, schemas)
         return {
-            "check": CheckState(flow_sha=None, findings=findings, unknown_types=unknown),
+            "check": CheckState(flow_sha=None, findings=[*found, *findings], unknown_types=unknown),
             "catalogue": drift.catalogue,
         }
-    if made.lacking:
-        check = CheckState(flow_sha=None, findings=made.lacking, unknown_types=[])
-        return {"check": check, "catalogue": drift.catalogue}
     result = made.result
     await context.blobs.put(result.flow_data, at_once=True)
     change = changes(graph, result.graph)
     data = ArtifactData(flow=result.sha256, ops=len(ops))
     Emitter(runtime, "compile_flow_data").put(data, text("event.compiled", count=len(ops)))
-    check = CheckState(flow_sha=result.sha256, change=change, findings=made.left_out, unknown_types=[])
+    check = CheckState(
+        flow_sha=result.sha256, change=change, findings=[*found, *made.lacking, *made.left_out], unknown_types=[]
+    )
     return {"check": check, "patch": PatchState(ops=made.ops), "catalogue": drift.catalogue}
 
 

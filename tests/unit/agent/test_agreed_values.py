@@ -70,6 +70,16 @@ async def test_an_amendment_that_changes_an_approved_value_asks() -> None:
     assert "It has to be exact." in asked["message"]
 
 
+async def test_an_amendment_takes_a_value_back_and_asks() -> None:
+    made = bench()
+    made.reasoner.plans = [plan(values=[at("temperature", 0.7)])]
+    made.reasoner.patches = [AmendAnswer(values=[at("temperature", None)], reason="The model takes none."), ops()]
+    await made.start()
+    asked = await made.answer(action="approve")
+    assert (asked["type"], asked["data"]["contract"]["values"]) == ("plan_approval", [])
+    assert (await made.answer(action="approve"))["type"] == "result_review"
+
+
 async def test_what_the_person_asks_for_at_the_result_is_agreed_to() -> None:
     made = bench()
     made.reasoner.plans = [plan(values=[at("temperature", 0.7)]), plan(values=[at("temperature", 0.1)])]

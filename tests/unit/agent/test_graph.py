@@ -108,6 +108,20 @@ async def test_a_field_that_may_be_meant_goes_back_to_the_op_writer(
     assert "UNKNOWN_PARAM" in {finding.code for finding in again.findings}
 
 
+async def test_findings_of_all_classes_go_back_at_once(bench: Bench) -> None:
+    # An op outside of the plan, a value that the plan says otherwise, and a node without its memory.
+    bench.reasoner.plans = [plan(values=[{"node_id": "chatOpenAI_0", "param": "temperature", "value": 0.2}])]
+    given = [op for op in ops() if not (isinstance(op, Connect) and op.source_node_id == "bufferMemory_0")]
+    given.append(AddNode(node_name="calculator", node_id="calculator_0"))
+    bench.reasoner.patches = [given, ops()]
+    await bench.start()
+    review = await bench.answer(action="approve")
+    [_, again] = bench.reasoner.seen["patch"]
+    codes = {finding.code for finding in again.findings}
+    assert {"OUTSIDE_PLAN", "REQUIRED_ANCHOR_UNCONNECTED"} <= codes
+    assert review["type"] == "result_review"
+
+
 async def test_a_new_warning_goes_back_once_and_then_to_the_person(bench: Bench) -> None:
     names = ("chatOpenAI", "llmChain", "promptTemplate")
     bench.reasoner.plans = [plan(nodes=[{"node_id": f"{one}_0", "node_name": one, "purpose": "x"} for one in names])]

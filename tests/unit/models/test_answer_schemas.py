@@ -69,7 +69,8 @@ def parts(schema: Any, level: int = 1) -> Iterator[tuple[dict[str, Any], int]]:
 
 
 def answer(*ops: dict[str, Any]) -> dict[str, Any]:
-    rest = {"samples": [], "nodes": [], "removals": [], "values": [], "reason": ""}
+    lists = ("samples", "nodes", "removals", "values", "connections", "disconnections")
+    rest = {**{name: [] for name in lists}, "reason": ""}
     return {"kind": "ops", "ops": [*ops], **rest}
 
 
