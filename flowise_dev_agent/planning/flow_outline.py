@@ -50,14 +50,19 @@ def flow_outline(
 
 
 def _branches(node: FlowNode, flow: GraphIR, titles: Mapping[str, str]) -> list[Branch]:
-    """Ways out of a step; the name of a branch is empty if there is one only."""
+    """Ways out of a step; the name of a branch is empty if there is one only.
+
+    A branch that ends while others lead on is one of them; before any line is known, none is.
+    """
     names = branch_names(node)
     found: list[Branch] = []
     for edge in flow.edges:
         if edge.source == node.id and (target := flow.node(edge.target)):
             name = names.get(edge.output_name or "", edge.output_name or "") if names else ""
             found.append(Branch(name=name, to=titles.get(target.id, masked(target.label))))
-    return found
+    led = {edge.output_name or "" for edge in flow.edges if edge.source == node.id}
+    ending = [name for output, name in names.items() if found and output not in led]
+    return [*found, *(Branch(name=name) for name in ending)]
 
 
 def branch_names(node: FlowNode) -> dict[str, str]:

@@ -69,10 +69,10 @@ class ShownValue(Contract):
 
 
 class Branch(Contract):
-    """Step that another one leads to; `name` is empty for the only way."""
+    """Step that another one leads to; `name` is empty for the only way, `to` for a branch that ends."""
 
     name: str = ""
-    to: str
+    to: str = ""
 
 
 class OutlineLine(Contract):
@@ -356,7 +356,8 @@ class _Words:
             mark = f" ({self._said(f'plan.mark.{one.state}')})" if self._plan.operation == "update" else ""
             follower = self._given.outline[index + 1].title if index + 1 < len(self._given.outline) else ""
             ways = [
-                f"{in_markdown(way.name)} → **{in_markdown(way.to)}**" if way.name else f"→ **{in_markdown(way.to)}**"
+                f"{in_markdown(way.name)} → ".lstrip()
+                + (f"**{in_markdown(way.to)}**" if way.to else self._said("plan.branch_ends"))
                 for way in one.leads_to
             ]
             if [way.to for way in one.leads_to] == [follower] and not one.leads_to[0].name:

@@ -9,7 +9,17 @@ from flowise_dev_agent.approval.manual_edits import with_ops
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import GraphIR, RemoveNode, Schemas, compile_ops
 from flowise_dev_agent.planning.details import plan_details
-from flowise_dev_agent.schemas.plan import Capability, Criterion, Intent, NamedConnection, Part, Plan, TestCase
+from flowise_dev_agent.schemas.plan import (
+    Capability,
+    Criterion,
+    Intent,
+    NamedConnection,
+    Part,
+    Plan,
+    PlannedNode,
+    PlannedValue,
+    TestCase,
+)
 from flowise_dev_agent.schemas.plan_text import capability_words, plan_markdown
 from flowise_dev_agent.texts import LANGUAGES, catalogue, say, say_in
 from tests.unit.agent.rig import OPENAI, Bench
@@ -264,6 +274,28 @@ def test_what_the_tests_simulate_is_said_before_the_approval(catalogue: NodeStor
     assert "Simulated in the tests, not really done: POST https://api.example.org/orders" in plan_markdown(
         sends, details
     )
+
+
+def test_a_branch_that_ends_while_others_lead_on_is_in_the_outline(catalogue: NodeStore) -> None:
+    nodes = [
+        PlannedNode(node_id=f"{name}_0", node_name=name, purpose="x")
+        for name in ("startAgentflow", "conditionAgentflow", "directReplyAgentflow")
+    ]
+    row = {"type": "string", "value1": "{{ question }}", "operation": "contains", "value2": "order"}
+    lines = [
+        NamedConnection(source="startAgentflow_0", target="conditionAgentflow_0"),
+        NamedConnection(source="conditionAgentflow_0", output="0", target="directReplyAgentflow_0"),
+    ]
+    wanted = plan(
+        nodes=nodes,
+        flow_kind="AGENTFLOW",
+        connections=lines,
+        values=[PlannedValue(node_id="conditionAgentflow_0", param="conditions", value=[row])],
+    )
+    details = plan_details(wanted, GraphIR.empty(), schemas=catalogue.schemas)
+    (condition,) = [one for one in details.outline if one.node_id == "conditionAgentflow_0"]
+    assert [(one.name, one.to) for one in condition.leads_to] == [("contains order", "Direct Reply"), ("else", "")]
+    assert "else → the flow ends here" in plan_markdown(wanted, details)
 
 
 @pytest.mark.parametrize(
