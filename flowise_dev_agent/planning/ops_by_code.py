@@ -27,7 +27,7 @@ def ops_by_code(request: PatchRequest) -> list[PatchOp] | None:
     plan, base, schemas = request.plan, request.flow.graph, request.nodes.schemas
     if plan.flow_kind != "CHATFLOW" or plan.operation not in ("create", "update") or plan.removals:
         return None
-    if request.findings or request.seed or request.approach or request.verdict or not plan.new_nodes:
+    if request.findings or request.seed or plan.approaches or request.verdict or not plan.new_nodes:
         return None
     if any(base.node(node_id) for node_id in plan.new_nodes):
         return None

@@ -19,12 +19,12 @@ from flowise_dev_agent.settings import DatabaseSettings, FlowiseSettings, Reason
 from tests.chaos.fake_flowise import FakeFlowise
 from tests.doors.model import Script
 from tests.doors.peer import Door, Exchange, Kind, Peer
-from tests.e2e.scripted import COLDER, REQUIREMENT, SUPPORT, change
+from tests.e2e.scripted import CHOSEN, COLDER, REQUIREMENT, change
 
 FLOWISE_KEY: Final = "doors"
 _TOLD: Final = re.compile(r"interrupt\.lost_(\w+)")
 #: What the models behind the doors say.
-SCRIPT: Final = Script({COLDER: change("chatOpenAI_0", "temperature", 0.2), REQUIREMENT: SUPPORT})
+SCRIPT: Final = Script({COLDER: change("chatOpenAI_0", "temperature", 0.2), REQUIREMENT: CHOSEN})
 
 
 @asynccontextmanager

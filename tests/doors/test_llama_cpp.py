@@ -20,7 +20,7 @@ from tests.doors.model import Script, fitted, is_look_up
 from tests.doors.recorder import Recorder, Recording
 from tests.doors.sessions import FLOWISE_KEY, run, service
 from tests.doors.tools import llama_server, xgrammar_accepts
-from tests.e2e.scripted import REQUIREMENT, SUPPORT
+from tests.e2e.scripted import CHOSEN, REQUIREMENT, SUPPORT
 from tests.fixtures.llama import StartLlama
 
 pytestmark = [pytest.mark.nightly, pytest.mark.timeout(900)]
@@ -49,7 +49,7 @@ async def recorded(
 
 
 #: A plan that makes sense: without it the plan comes from a form, and no model is asked for ops.
-PLANNED = Script({REQUIREMENT: {"plan": SUPPORT["plan"]}})
+PLANNED = Script({REQUIREMENT: {"plan": CHOSEN["plan"]}})
 
 
 @pytest.mark.parametrize("window", [32_768, 8_192])

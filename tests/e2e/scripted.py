@@ -53,6 +53,8 @@ def connect(source: str, target: str, anchor: str) -> dict[str, Any]:
 #: A plain chatbot with a memory.
 CHAT_WIRES = ("chatOpenAI -> conversationChain.model", "bufferMemory -> conversationChain.memory")
 SUPPORT = builds(*CHAT_WIRES)
+#: The same with an approach to choose, so that the model writes the ops.
+CHOSEN = builds(*CHAT_WIRES, approaches=[{"label": "Plain", "description": "A chain with a memory."}])
 #: The same with an agent, which can use tools.
 AGENT_WIRES = ("chatOpenAI -> toolAgent.model", "bufferMemory -> toolAgent.memory")
 AGENT = builds(*AGENT_WIRES)

@@ -217,7 +217,7 @@ async def test_p94_a_planned_removal_that_the_ops_leave_out_is_never_written() -
     await bench.answer(action="request_changes", feedback="and no memory")
     question = await bench.answer(action="approve")
     assert question["type"] == "patch_review"
-    assert {finding["code"] for finding in question["data"]["findings"]} == {"PLAN_NOT_MET"}
+    assert "PLAN_NOT_MET" in {finding["code"] for finding in question["data"]["findings"]}
     assert drafts(bench) == []
 
 

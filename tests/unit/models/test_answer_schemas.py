@@ -111,7 +111,7 @@ def test_a_complete_plan_is_admitted_and_read() -> None:
     plan["values"] = [{"node_id": "a_0", "param": "k", "value": 4, "mode": "set", "part": None}]
     expect = {"tools": [], "sources": [], "branch": [], "fields": [], "contains": [], "excludes": [], "language": None}
     test = {"id": "t1", "turns": ["Hello"], "input": "webhook", "payload": [{"name": "id", "value": 3}]}
-    plan["tests"] = [{**test, "human": ["proceed", "reject"], "human_feedback": "", "expect": expect}]
+    plan["tests"] = [{**test, "human": ["proceed", "reject"], "human_feedback": "", "answers": [], "expect": expect}]
     plan["parts"] = [{"id": "p1", "state": "covered", "nodes": ["a_0"], "values": [], "reason": ""}]
     Draft202012Validator(answer_schema("plan")).validate(plan)
     read = ProposedPlan.model_validate(json.loads(json.dumps(plan)))

@@ -10,7 +10,7 @@ from flowise_dev_agent.patch.views.graph_view import GraphView
 from flowise_dev_agent.planning.llm import LlmReasoner
 from flowise_dev_agent.planning.ops_by_code import ops_by_code
 from flowise_dev_agent.planning.requests import PatchRequest
-from flowise_dev_agent.schemas.plan import OpsAnswer, Plan, PlannedNode, PlannedValue
+from flowise_dev_agent.schemas.plan import Approach, OpsAnswer, Plan, PlannedNode, PlannedValue
 from flowise_dev_agent.schemas.verdict import Verdict
 from flowise_dev_agent.settings import ReasoningSettings
 from tests.unit.planning.test_llm_reasoner import ScriptedEngine
@@ -73,7 +73,7 @@ FINDING = Finding(code="X", severity="error", detail="x")
         (("chatOpenAI", "llmChain", "promptTemplate"), {}),
         (("groqChat", "bufferMemory", "conversationChain"), {}),
         (CHAT, {"findings": (FINDING,)}),
-        (CHAT, {"approach": "Small"}),
+        (CHAT, {"plan": {"approaches": [Approach(label="Small", description="x")]}}),
         (CHAT, {"verdict": Verdict(done=False, category="STRUCTURE", reason="x", fix="y")}),
         (CHAT, {"plan": {"operation": "copy"}}),
         (("startAgentflow", "llmAgentflow"), {"plan": {"flow_kind": "AGENTFLOW"}}),
