@@ -74,6 +74,11 @@ _GENERATION: Final = re.compile(r"([a-z]+)(\d+(?:\.\d+)*)")
 _VERSION: Final = re.compile(r"v?(\d+(?:\.\d+)*)o?")
 _PREVIEW: Final = frozenset({"preview", "exp", "experimental", "beta"})
 _LATEST: Final = "latest"
+#: Words for a size: no model takes the place of one of another size.
+_SIZES: Final[Mapping[str, str]] = {
+    **{size: size for size in ("nano", "micro", "mini", "lite", "small", "haiku")},
+    "tiny": "small",
+}
 #: A preview of the same size is as far as a model between one and two words away.
 _PREVIEW_DISTANCE: Final = 1.5
 #: Brands that one provider goes on under another name.
@@ -128,17 +133,18 @@ def ending(node_type: str, model: str, on: date, options: Sequence[str] = ()) ->
     known = announced_end(node_type, model)
     if known is None or status(node_type, model, on) == "served":
         return None
-    replacement = newest(node_type, model, options, on) or _named_replacement(node_type, model, on)
+    named = _named_replacement(node_type, model, on)
+    replacement = newest(node_type, model, options, on) or (named if _size(named) == _size(model) else "")
     return ModelEnd(known.date, known.date <= on, replacement)
 
 
 def newest(node_type: str, model: str, options: Sequence[str], on: date) -> str:
     """The newest of the `options` that is of the model's family and goes on to be served; '' if there is none.
 
-    The replacement that the source names comes first. The family are the models of the same brand; those with the same
-    words for size and purpose come first. A preview counts as less alike than a stable model of a neighbouring size.
+    The replacement that the source names comes first. The family are the models of the same brand and size; those with
+    the same words for purpose come first. A preview counts as less alike than a stable model of a neighbouring size.
     """
-    served = [one for one in options if status(node_type, one, on) == "served"]
+    served = [one for one in options if status(node_type, one, on) == "served" and _size(one) == _size(model)]
     if (named := _named_replacement(node_type, model, on)) in served:
         return named
     wanted = _parts(model)
@@ -170,6 +176,10 @@ def _distance(wanted: _Parts, other: _Parts) -> tuple[float, tuple[float, ...], 
     """Least for the model that is most alike; of several for the newest, without a date in its name."""
     unlike = len(wanted.words ^ other.words) + _PREVIEW_DISTANCE * other.is_preview
     return unlike, tuple(-number for number in other.version), other.is_snapshot
+
+
+def _size(model: str) -> frozenset[str]:
+    return frozenset(_SIZES[word] for word in _parts(model).words if word in _SIZES)
 
 
 def brand_of(model: str) -> str:

@@ -22,7 +22,7 @@ from flowise_dev_agent.schemas.verdict import FLOW_BUGS, PassK, Trial, Verdict, 
 from flowise_dev_agent.testing import playbook
 from flowise_dev_agent.texts import sentences, text
 
-_REASON_CHARS = 160
+_REASON_CHARS = 120
 
 #: Texts by which Flowise reports an error inside a 200.
 _ERROR_TEXT = re.compile(

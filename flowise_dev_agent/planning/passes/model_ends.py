@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from flowise_dev_agent.errors import PatchError
@@ -19,6 +20,8 @@ from flowise_dev_agent.schemas.plan import Plan, PlannedValue
 _BETWEEN: Final = r"[-._: ]?"
 #: Not behind a model id: there begins the id of another one.
 _GOES_ON: Final = r"(?![-.]?\w)(?! (?:mini|nano|pro|turbo|flash|lite|audio|search|chat|codex|preview)\b)"
+#: An end that is nearer is told of any model of the flow.
+_URGENT: Final = timedelta(days=30)
 #: Date or alias behind a model id, which nobody says.
 _SNAPSHOT: Final = re.compile(r"[-@](?:\d{4}-\d{2}-\d{2}|\d{8}|latest)$")
 
@@ -35,6 +38,10 @@ async def current_models(context: PlanContext) -> PlanContext:
     for used in await _planned(context, ending_only=not context.by_form):
         if used.use.model in in_use or is_asked_for(used.use.model, context.words):
             continue
+        if is_asked_for(used.use.model, _said_of(plan)):
+            # Code does not change what the plan says in words; the planner is told.
+            ending += [used] if used.end else []
+            continue
         fits = context.by_form or brand_of(used.use.model) == brand_of(used.newest)
         if used.newest and fits and (used.end or not _is_embedding(used.use, context.schemas)):
             plan = _with_model(plan, used.use, used.newest)
@@ -44,8 +51,10 @@ async def current_models(context: PlanContext) -> PlanContext:
 
 
 async def ending_models(context: PlanContext) -> PlanContext:
-    """Tell the person of each model in the plan that has ended or ends soon, also of one that they asked for."""
-    return _telling(context, await _planned(context, ending_only=True))
+    """Tell the person of each model in the plan that has ended or ends soon, also of one that they asked for; of
+    models that the plan leaves alone those that end within 30 days.
+    """
+    return _telling(context, await _planned(context, ending_only=True, others=True))
 
 
 def models_after(plan: Plan, base: GraphIR, schemas: Schemas) -> list[ModelUse]:
@@ -70,14 +79,32 @@ def is_asked_for(model: str, words: Iterable[str]) -> bool:
     return any(pattern.search(" ".join(one.casefold().split())) for one in words)
 
 
-async def _planned(context: PlanContext, *, ending_only: bool) -> list[UsedModel]:
-    """Models of the new nodes, and those that the plan sets in nodes that exist."""
+def _said_of(plan: Plan) -> list[str]:
+    """Texts in which a planner says what its plan does."""
+    return [
+        *(plan.goal, *plan.steps),
+        *(node.purpose for node in plan.nodes),
+        *(part.reason for part in plan.parts),
+        *(one.text for one in plan.criteria),
+    ]
+
+
+async def _planned(context: PlanContext, *, ending_only: bool, others: bool = False) -> list[UsedModel]:
+    """Models of the new nodes, and those that the plan sets in nodes that exist; with `others` also all that end within
+    30 days.
+    """
     plan = context.plan
     if context.lookups is None or not context.is_open:
         return []
     new = plan.new_nodes
     found = await context.lookups.planned_models(plan, context.base, ending_only=ending_only)
-    return [one for one in found if one.use.where in new or _value_for(plan, one.use) is not None]
+    day = datetime.now(UTC).date() + _URGENT
+    urgent = [one.end is not None and one.end.day <= day and others for one in found]
+    return [
+        one
+        for one, is_urgent in zip(found, urgent, strict=True)
+        if one.use.where in new or _value_for(plan, one.use) is not None or is_urgent
+    ]
 
 
 def _telling(context: PlanContext, models: Sequence[UsedModel]) -> PlanContext:

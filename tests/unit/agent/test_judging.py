@@ -23,7 +23,7 @@ from flowise_dev_agent.planning.votes import (
     verdict_of,
     without_a_real_model,
 )
-from flowise_dev_agent.schemas.interrupts import ResultReviewData, ResultReviewInterrupt
+from flowise_dev_agent.schemas.interrupts import FlowLink, ResultReviewData, ResultReviewInterrupt
 from flowise_dev_agent.schemas.plan import Criterion, Expectation, Part, Plan, TestCase
 from flowise_dev_agent.schemas.verdict import (
     CriterionVerdict,
@@ -325,7 +325,9 @@ def test_a_review_says_a_cause_once_in_few_words_and_in_the_language_of_the_sess
         reason=reason,
         message=message,
         options=[],
-        data=ResultReviewData.model_construct(
+        data=ResultReviewData(
+            chatflow=FlowLink(id="f1", url=""),
+            write_mode="staged",
             verdict=made.model_copy(update={"criteria": [made.criteria[0].model_copy(update={"reason": NOT_JUDGED})]}),
             warnings=[warning("MODEL_ENDS", "", model="gpt-4o", day="2027-01-14", replacement="gpt-5")],
         ),

@@ -126,7 +126,9 @@ def test_an_end_counts_for_its_provider_only() -> None:
         ("chatAnthropic", "claude-3-5-haiku-latest", ANTHROPIC, "claude-haiku-4-5"),
         ("chatAnthropic", "claude-sonnet-4-5", ANTHROPIC, "claude-sonnet-4-6"),
         ("chatAnthropic", "claude-opus-4-1", [*ANTHROPIC, "claude-opus-5-5"], "claude-opus-5-5"),
-        ("chatGoogleGenerativeAI", "gemini-1.5-flash-latest", GOOGLE, "gemini-2.5-flash-lite"),
+        ("chatGoogleGenerativeAI", "gemini-1.5-flash-latest", GOOGLE, "gemini-3-flash-preview"),
+        # A small model gives way to a small one, or to none.
+        ("chatOpenAI", "gpt-4.1-nano", OPENAI, ""),
         ("chatGoogleGenerativeAI", "gemini-2.5-pro", GOOGLE, "gemini-3.1-pro-preview"),
         ("groqChat", "llama-3.3-70b-versatile", ["allam-2-7b", "openai/gpt-oss-120b"], "openai/gpt-oss-120b"),
         ("chatMistralAI", "mistral-tiny", ["mistral-small-latest", "codestral-latest"], "mistral-small-latest"),

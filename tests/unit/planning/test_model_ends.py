@@ -212,6 +212,26 @@ async def test_a_node_that_the_plan_leaves_alone_is_not_told(catalogue: NodeStor
     ]
 
 
+async def test_a_model_that_is_gone_is_told_also_of_a_node_that_the_plan_leaves_alone(catalogue: NodeStore) -> None:
+    ops: list[PatchOp] = [
+        AddNode(node_name="chatOpenAI", node_id="chatOpenAI_0"),
+        AddNode(node_name="chatAnthropic", node_id="chatAnthropic_0", params={"modelName": "claude-3-haiku-20240307"}),
+    ]
+    nodes = [PlannedNode(node_id="chatOpenAI_0", node_name="chatOpenAI", purpose="", existing=True)]
+    warmer = PlannedValue(node_id="chatOpenAI_0", param="temperature", value=0.7)
+    plan = Plan(goal="A bot", operation="update", flow_name="Bot", nodes=nodes, values=[warmer])
+    flow = GraphView(compile_ops(GraphIR.empty(), ops, catalogue.schemas).graph)
+    given = context(catalogue, plan, intent=UPDATE, flow=flow)
+    assert [one[:2] for one in told((await ending_models(given)).plan)] == [("MODEL_ENDED", "chatAnthropic_0")]
+
+
+async def test_a_model_that_the_plan_names_in_words_is_not_replaced_by_code(catalogue: NodeStore) -> None:
+    plan = chain(model("gpt-4o")).model_copy(update={"steps": ["The model is set as gpt-4o."]})
+    done = (await current_models(context(catalogue, plan))).plan
+    assert [one.value for one in done.values] == ["gpt-4o"]
+    assert told(done) == [("MODEL_ENDS", "chatOpenAI_0", "gpt-5.5")]
+
+
 async def test_a_plan_that_builds_nothing_is_left_alone(catalogue: NodeStore) -> None:
     declined = chain().model_copy(update={"declined": "No."})
     assert (await current_models(context(catalogue, declined))).plan == declined
