@@ -13,6 +13,7 @@ from flowise_dev_agent.api.middleware import (
     ApiKeyMiddleware,
     BodyLimitMiddleware,
     MetricsMiddleware,
+    PlacesMiddleware,
     RequestIdMiddleware,
     SecurityHeadersMiddleware,
 )
@@ -73,6 +74,7 @@ def create_app(settings: Settings, engine: Runtime | None = None) -> FastAPI:
             Middleware(SecurityHeadersMiddleware),
             Middleware(OriginMiddleware, server=settings.server),
             Middleware(ApiKeyMiddleware, api_key=settings.server.api_key, sign_in=people),
+            Middleware(PlacesMiddleware, most=settings.server.max_connections),
             Middleware(
                 BodyLimitMiddleware,
                 max_bytes=problems.MAX_BODY_BYTES,

@@ -25,7 +25,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from flowise_dev_agent.api.access import OWNER_HEADER, door_of
 from flowise_dev_agent.api.origin import may_change, origin_of
 from flowise_dev_agent.api.problems import problem_response, status_of
-from flowise_dev_agent.caller import ALL_SCOPES, Caller, Door, RequestIds, acting_for, answering
+from flowise_dev_agent.caller import ALL_SCOPES, Caller, Door, RequestIds, acting_for, answering, current_caller
 from flowise_dev_agent.errors import AgentError, SignInFailedError
 from flowise_dev_agent.observability import log_context
 from flowise_dev_agent.observability.metrics import HTTP_SECONDS
@@ -290,6 +290,45 @@ class ApiKeyMiddleware:
             return realm
         # RFC 9728: where clients find out who gives tokens for this service.
         return f'{realm}, resource_metadata="{self._sign_in.base_url}/.well-known/oauth-protected-resource/mcp"'
+
+
+#: Answered whatever else is under way: a liveness probe that fails restarts the process.
+PROBES = frozenset({"/live", "/ready"})
+
+
+class PlacesMiddleware:
+    """Answers 429 to a key with more than a quarter of `most` requests under way, streams and waits included, and to an
+    owner or an address with more than half of them. It needs the caller, which ApiKeyMiddleware sets."""
+
+    def __init__(self, app: ASGIApp, most: int) -> None:
+        self.app = app
+        self._most = {"key": max(1, most // 4), "owner": max(1, most // 2), "address": max(1, most // 2)}
+        self._taken: Counter[tuple[str, str]] = Counter()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["path"] in PROBES:
+            await self.app(scope, receive, send)
+            return
+        caller = current_caller()
+        who = [
+            ("key", caller.key_id or caller.name),
+            ("owner", caller.owner),
+            ("address", scope["client"][0] if scope.get("client") else ""),
+        ]
+        if any(self._taken[one] >= self._most[one[0]] for one in who):
+            detail = text("error.too_many_requests")
+            await problem_response(429, path=scope["path"], detail=detail, headers={"Retry-After": "1"})(
+                scope, receive, send
+            )
+            return
+        self._taken.update(who)
+        try:
+            await self.app(scope, receive, send)
+        finally:
+            self._taken.subtract(who)
+            for one in who:
+                if not self._taken[one]:
+                    del self._taken[one]
 
 
 def cookies_of(headers: Headers) -> dict[str, str]:

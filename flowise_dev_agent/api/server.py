@@ -6,15 +6,17 @@ import errno
 import ipaddress
 import signal
 import socket
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from typing import ClassVar
 
 import h11
 import uvicorn
 from fastapi import FastAPI
+from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from flowise_dev_agent.api.middleware import MAX_HEADER_BYTES
+from flowise_dev_agent.api.middleware import MAX_HEADER_BYTES, PROBES
+from flowise_dev_agent.api.problems import problem_response
 from flowise_dev_agent.errors import ConfigurationError
 from flowise_dev_agent.settings import ServerSettings
 
@@ -124,6 +126,22 @@ def _protocol(max_connections: int) -> type[TimedProtocol]:
     return Protocol
 
 
+class _Places:
+    """Answers 503 at once while a server has more connections than it may, except to PROBES."""
+
+    def __init__(self, app: ASGIApp, most: int, count: Callable[[], int]) -> None:
+        self._app = app
+        self._most = most
+        self._count = count
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and scope["path"] not in PROBES and self._count() > self._most:
+            refusal = problem_response(503, path=scope["path"], headers={"Connection": "close"})
+            await refusal(scope, receive, send)
+            return
+        await self._app(scope, receive, send)
+
+
 class Server(uvicorn.Server):
     """uvicorn that tells the app at once when it must stop, so that waiting requests are answered and streams end.
 
@@ -133,12 +151,10 @@ class Server(uvicorn.Server):
     def __init__(self, app: FastAPI) -> None:
         max_connections = app.state.settings.server.max_connections
         config = uvicorn.Config(
-            app,
+            _Places(app, max_connections, lambda: len(self.server_state.connections)),
             lifespan="on",
             http=_protocol(max_connections),
             h11_max_incomplete_event_size=MAX_HEADER_BYTES,
-            # Above it a request is answered 503 at once.
-            limit_concurrency=max_connections,
             # Our own logging. The event log says more about a session than a line for each request.
             log_config=None,
             log_level="warning",

@@ -14,7 +14,9 @@ from pydantic import SecretStr
 
 from flowise_dev_agent.api import create_worker_app
 from flowise_dev_agent.api import server as api_server
+from flowise_dev_agent.api.middleware import PlacesMiddleware
 from flowise_dev_agent.api.server import Server, bind, url_of
+from flowise_dev_agent.caller import ALL_SCOPES, Caller, acting_for
 from flowise_dev_agent.errors import ConfigurationError
 from flowise_dev_agent.settings import ServerSettings, load_settings
 from tests.unit.api.conftest import MakeApp
@@ -181,13 +183,68 @@ async def test_beyond_the_most_connections_requests_are_refused_at_once(make_app
             # Only its body is still to come.
             idle[-1][1].write(b"POST /sessions HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n")
         async with httpx2.AsyncClient(base_url=url_of(listener)) as http:
-            assert (await http.get("/live")).status_code == 503
+            assert (await http.get("/sessions")).status_code == 503
+            assert (await http.get("/live")).status_code == 200
+            assert (await http.get("/ready")).status_code == 200
             for _, writer in idle:
                 writer.close()
                 await writer.wait_closed()
             async with asyncio.timeout(10):
-                while (await http.get("/live")).status_code != 200:
+                while (await http.get("/sessions")).status_code != 200:
                     pass
+
+
+async def test_one_key_takes_a_quarter_of_the_places_and_leaves_the_rest(make_app: MakeApp) -> None:
+    waiting = b"POST /sessions HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n"
+    async with serving(make_app(max_connections=40)) as listener:
+        held = [await asyncio.open_connection(*listener.getsockname()) for _ in range(10)]
+        for _, writer in held:
+            writer.write(waiting)
+            await writer.drain()
+        async with httpx2.AsyncClient(base_url=url_of(listener)) as http:
+            refused = await http.get("/sessions")
+            assert (refused.status_code, refused.headers["retry-after"]) == (429, "1")
+            assert (await http.get("/live")).status_code == 200
+            held.pop()[1].close()
+            async with asyncio.timeout(10):
+                while (await http.get("/sessions")).status_code != 200:
+                    pass
+        for _, writer in held:
+            writer.close()
+
+
+async def test_the_places_of_a_key_an_owner_and_an_address_are_counted_apart() -> None:
+    entered, end = asyncio.Event(), asyncio.Event()
+
+    async def slow(scope: Any, receive: Any, send: Any) -> None:
+        entered.set()
+        await end.wait()
+
+    places = PlacesMiddleware(slow, most=8)
+
+    async def ask(name: str, owner: str, address: str, path: str = "/sessions") -> int | None:
+        told: list[Any] = []
+
+        async def send(message: Any) -> None:
+            told.append(message)
+
+        scope = {"type": "http", "path": path, "method": "GET", "headers": [], "client": (address, 1)}
+        with acting_for(Caller(name, ALL_SCOPES, owner=owner)):
+            running = asyncio.ensure_future(places(scope, cast(Any, None), send))
+        for _ in range(5):
+            await asyncio.sleep(0)
+        tasks.append(running)
+        return told[0]["status"] if told else None
+
+    tasks: list[asyncio.Future[None]] = []
+    assert [await ask("a", "x", "1") for _ in range(3)] == [None, None, 429]
+    assert [await ask(key, "x", "2") for key in "bcd"] == [None, None, 429]
+    assert [await ask(key, key, "2") for key in "efg"] == [None, None, 429]
+    assert await ask("z", "z", "3") is None
+    assert await ask("a", "x", "1", "/ready") is None
+    end.set()
+    await asyncio.gather(*tasks)
+    assert await ask("a", "x", "1") is None
 
 
 async def test_the_port_of_a_worker_is_served_with_the_same_limits(engine: EngineDouble) -> None:
