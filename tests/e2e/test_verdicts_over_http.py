@@ -152,22 +152,3 @@ async def test_a_session_says_works_when_each_criterion_was_shown(
         assert turns == [len(test.turns) for test in _CASES[id_].tests]
         people = [trial["human"] for trial in view["interrupt"]["data"]["tests"]]
         assert people == [test.human for test in _CASES[id_].tests]
-
-
-@pytest.mark.nightly
-async def test_a_source_is_in_the_trace_and_evidence_for_the_criterion(
-    shared_service: SharedService, flowise_client: FlowiseClient, standin: ModelStandIn
-) -> None:
-    del flowise_client
-    case = _CASES["prices-with-sources"]
-    quotes: list[Quote] = [("c1", 1, "59 euros", None), ("c2", 2, "Inspection: 140 euros.", None)]
-    service = await shared_service(**model_environment(standin))
-    async with http_of(service) as http:
-        view = await reviewed(http, standin, case, judgement(*quotes))
-        assert headline(view) == "works", view["interrupt"]["message"]
-        trace = await trace_of(http, view, 1)
-        assert "Oil change: 59 euros" in trace["sources"][0]["text"]
-
-        broken = await reviewed(http, standin, case, judgement(*quotes), "broken")
-        # A chain that hands on no documents is asked for none; the criterion about them is not shown.
-        assert (headline(broken), states(broken)) == ("runs", ["shown", "not_shown"])

@@ -346,14 +346,6 @@ async def test_a_node_that_was_added_and_not_connected_goes_back_to_the_op_write
     assert {finding.where for finding in bench.reasoner.seen["patch"][1].findings} == {"calculator_0"}
 
 
-async def test_p06_an_op_that_adds_an_existing_id_is_refused() -> None:
-    bench = Bench([*ops(), AddNode(node_name="chatOpenAI", node_id="chatOpenAI_0")], credentials(OPENAI))
-    await bench.start()
-    review = await bench.answer(action="approve")
-    assert review["type"] == "patch_review"
-    assert any("chatOpenAI_0" in item["detail"] for item in review["data"]["findings"])
-
-
 async def test_an_unusable_answer_keeps_what_was_wrong_with_the_ops_before_it() -> None:
     bench = Bench(ops(), credentials(OPENAI))
     wrong = [*ops(), SetParam(node_id="chatOpenAI_0", param_name="nosuch", value=1)]

@@ -93,13 +93,6 @@ async def test_p41_a_wait_ends_with_the_session_as_it_stands(engine: EngineDoubl
     assert engine.service.streams_closed == names_of(engine).count("events")
 
 
-async def test_p50_a_wait_ends_when_the_service_stops(engine: EngineDouble) -> None:
-    engine.service.ended.set()
-    async with client_of(server_of(engine)) as client:
-        result = await client.call_tool("start_session", {"requirement": "x", "wait_secs": 300})
-    assert result.structured_content["session"]["status"] == "in_progress"
-
-
 async def test_a_session_that_ended_shows_its_result(engine: EngineDouble) -> None:
     session_id = uuid4()
     tests = [{"question": "Where?", "passed": True, "answer": "Here."}]
@@ -189,16 +182,6 @@ async def test_a_flow_too_large_for_an_answer_is_not_exported(
     assert "flowise-dev-agent export" in problem_of(result)["hint"]
 
 
-async def test_versions_of_a_session_are_listed_and_compared(engine: EngineDouble, asks: UUID) -> None:
-    async with client_of(server_of(engine)) as client:
-        listed = await client.call_tool("list_versions", {"session_id": str(asks)})
-        compared = await client.call_tool("compare_versions", {"session_id": str(asks), "before": "v1.0"})
-    assert [one["label"] for one in listed.structured_content["versions"]] == ["v1.0", "v2.0"]
-    assert "(current)" in text_of(listed)
-    assert compared.structured_content["from_label"] == "v1.0"
-    assert compared.structured_content["text"] in text_of(compared)
-
-
 async def test_a_start_takes_a_model_trials_and_a_budget(engine: EngineDouble) -> None:
     given = {"requirement": "A bot", "model": "gpt-4o", "test_trials": 3, "budget_usd": 0.5, "wait_secs": 0}
     async with client_of(server_of(engine)) as client:
@@ -218,13 +201,6 @@ async def test_p30_an_answer_is_bounded_whatever_the_session_holds(engine: Engin
 
 
 # --- errors ----------------------------------------------------------------------------------------------------------
-
-
-async def test_p61_an_unknown_session_is_said_with_its_code(engine: EngineDouble) -> None:
-    async with client_of(server_of(engine)) as client:
-        result = await client.call_tool("get_session", {"session_id": str(uuid4())})
-    assert problem_of(result)["code"] == "session_not_found"
-    assert problem_of(result)["detail"].startswith("There is no session")
 
 
 @pytest.mark.parametrize(
@@ -296,15 +272,6 @@ async def test_a_plain_copy_needs_no_requirement(engine: EngineDouble) -> None:
 async def test_an_unknown_tool_is_an_error(engine: EngineDouble) -> None:
     async with client_of(server_of(engine)) as client:
         assert problem_of(await client.call_tool("drop_everything", {}))["code"] == "tool_error"
-
-
-async def test_p65_a_start_over_the_limit_starts_nothing(engine: EngineDouble) -> None:
-    start = {"requirement": "x", "wait_secs": 0}
-    async with client_of(server_of(engine, rate_limit_sessions_per_min=1)) as client:
-        assert not (await client.call_tool("start_session", start)).is_error
-        assert problem_of(await client.call_tool("start_session", start))["code"] == "rate_limited"
-        assert not (await client.call_tool("list_sessions", {})).is_error
-    assert names_of(engine) == ["start", "list"]
 
 
 async def test_a_trace_of_a_test_is_shown_and_cut_to_what_a_result_may_hold(
