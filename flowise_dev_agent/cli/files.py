@@ -61,7 +61,7 @@ async def export_flow(client: AgentClient, flow: str, file: Path | None, *, ops:
 
 @dataclass(frozen=True)
 class ImportWish:
-    """What `import` is asked to do with its files."""
+    """Options of `import` for its files."""
 
     names: Sequence[str] = ()
     name: str | None = None

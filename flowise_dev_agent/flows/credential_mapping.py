@@ -1,4 +1,4 @@
-"""What a flow needs on another server: credentials and things are mapped, missing files refused."""
+"""Needs of a flow on another server: credentials and things are mapped, missing files refused."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -33,7 +33,7 @@ def refuse_missing_files(flow_data: str, base: Chatflow | None) -> None:
 
 
 def settings_of(row: Chatflow) -> FlowSettings:
-    """What the server keeps beside a flow, without tags of sessions."""
+    """Settings that the server keeps beside a flow, without tags of sessions."""
     columns = {name: getattr(row, name) or None for name in FlowSettings.model_fields}
     return FlowSettings(**{**columns, "category": without_tags(row.category) or None})
 

@@ -322,7 +322,7 @@ class VersionsDouble:
         self._called("diff", session_id, from_label, to_label)
         return VersionDiff(from_label="v1.0", to_label="v2.0", text="temperature", change={"changed": []})
 
-    async def rollback(self, session_id: UUID, label: str | None, *, expected: Expected | None = None) -> RolledBack:
+    async def rollback(self, session_id: UUID, label: str | None, **_: Any) -> RolledBack:
         self._called("rollback", session_id, label)
         return RolledBack(label=label or "v1.0", chatflow_id="c1", sha256="ab", updated_date="d", already_there=False)
 
