@@ -3,8 +3,10 @@
 Measured on Flowise 3.1.4. A type that is not listed, and that is a tool, counts as changing the world.
 """
 
+import json
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any, Final, Literal
 
 Effect = Literal["none", "reads", "changes"]
@@ -27,14 +29,33 @@ _READS: Final = frozenset(
     }
 )
 _READING_METHODS: Final = frozenset({"", "GET", "HEAD"})
+_READING_ACTION: Final = re.compile(r"(?:get|list|search|find|read|lookup|fetch|query|describe|count)(?![a-z])")
 _CALLS_OUT: Final = re.compile(
     r"\b(?:fetch|axios|XMLHttpRequest|WebSocket)\b|\brequire\s*\(|\bimport\s*\(|^\s*import\s", re.MULTILINE
 )
 
 
-def tool_effect(type_: str) -> Effect:
-    """Effect of a tool by its node type."""
-    return "none" if type_ in _NONE else "reads" if type_ in _READS else "changes"
+def tool_effect(type_: str, inputs: Mapping[str, Any] | None = None) -> Effect:
+    """Effect of a tool by its node type, and of a toolkit by the names of its chosen actions."""
+    if type_ in _NONE:
+        return "none"
+    chosen = actions_of(inputs or {})
+    reads = type_ in _READS or (chosen and all(_READING_ACTION.match(one) for one in chosen))
+    return "reads" if reads else "changes"
+
+
+def actions_of(inputs: Mapping[str, Any]) -> list[str]:
+    """Names of the actions that a toolkit or an MCP server is given; they are stored as a list, or as JSON of one."""
+    found: list[str] = []
+    for name, value in inputs.items():
+        if not name.casefold().endswith("actions"):
+            continue
+        listed: Any = value
+        if isinstance(value, str) and value.startswith("["):
+            with suppress(ValueError):
+                listed = json.loads(value)
+        found += [str(one) for one in listed] if isinstance(listed, list) else []
+    return found
 
 
 def step_effect(name: str, category: str, inputs: Mapping[str, Any]) -> Effect:
@@ -42,9 +63,12 @@ def step_effect(name: str, category: str, inputs: Mapping[str, Any]) -> Effect:
     if name == HTTP:
         return "reads" if str(inputs.get("method") or "").upper() in _READING_METHODS else "changes"
     if name == TOOL_STEP:
-        return tool_effect(str(inputs.get("toolAgentflowSelectedTool") or ""))
+        config = inputs.get("toolAgentflowSelectedToolConfig")
+        return tool_effect(
+            str(inputs.get("toolAgentflowSelectedTool") or ""), config if isinstance(config, dict) else {}
+        )
     if name == FLOW_STEP or name in API_CHAINS:
         return "changes"
     if name in FUNCTIONS:
         return "changes" if any(_CALLS_OUT.search(str(value)) for value in inputs.values() if value) else "none"
-    return tool_effect(name) if category in TOOL_CATEGORIES else "none"
+    return tool_effect(name, inputs) if category in TOOL_CATEGORIES else "none"

@@ -260,7 +260,7 @@ def _rows(
         inputs = config if isinstance(config, dict) else {}
         names = _names(type_, type_, inputs)
         own = next((given[name] for name in (*names, type_, node.id) if name in given), {})
-        effect = effects.tool_effect(type_)
+        effect = effects.tool_effect(type_, inputs)
         if not type_ or not (effect == "changes" or (effect == "reads" and own)):
             changed.append(row)
             continue
@@ -310,15 +310,8 @@ def _toolkit_inputs(names: Sequence[str], about: str, answer: _Answer) -> dict[s
 
 def _names(type_: str, label: str, inputs: Mapping[str, Any]) -> list[str]:
     """Names of a tool for its agent: of its fields, of its chosen actions, or of its type."""
-    for key, value in inputs.items():
-        listed: Any = value
-        if key.casefold().endswith("actions") and isinstance(value, str) and value.startswith("["):
-            try:
-                listed = json.loads(value)
-            except ValueError:
-                listed = []
-        if key.casefold().endswith("actions") and isinstance(listed, list) and listed:
-            return [_name(str(one)) for one in listed]
+    if chosen := effects.actions_of(inputs):
+        return [_name(one) for one in chosen]
     own = next((inputs[key] for key in ("name", "toolName", "requestsPostName") if inputs.get(key)), None)
     named = own or next((value for key, value in inputs.items() if key.endswith("Name") and value), None)
     return [_name(str(named or _TOOL_NAMES.get(type_) or label))]

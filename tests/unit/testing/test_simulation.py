@@ -30,6 +30,20 @@ def test_each_tool_of_the_catalogue_has_an_effect_and_only_known_ones_are_called
 
 
 @pytest.mark.parametrize(
+    ("actions", "effect"),
+    [
+        ('["getMyInfo", "searchForWorker"]', "reads"),
+        (["listMessages"], "reads"),
+        ('["getMessage", "sendMessage"]', "changes"),
+        ('["gettogether"]', "changes"),
+        ("[]", "changes"),
+    ],
+)
+def test_a_toolkit_whose_actions_only_read_is_called(actions: object, effect: str) -> None:
+    assert tool_effect("customMCP", {"mcpActions": actions}) == effect
+
+
+@pytest.mark.parametrize(
     ("code", "effect"),
     [
         ("return $a + 1;", "none"),
