@@ -144,7 +144,7 @@ async def test_a_session_says_works_when_each_criterion_was_shown(
         view = await reviewed(http, standin, _CASES[id_], judgement(*quotes))
         assert set(states(view)) == {"shown"}
         assert headline(view) == "works", view["interrupt"]["message"]
-        assert review["interrupt"]["reason"] == "tests_passed"
+        assert view["interrupt"]["reason"] == "tests_passed"
         for number, nodes in enumerate(ran, start=1):
             trace = await trace_of(http, view, number)
             assert set(nodes) <= {step["node_id"] for step in trace["steps"]}
