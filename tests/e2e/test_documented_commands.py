@@ -80,7 +80,7 @@ async def reader(database_dsn: str, flowise: FlowiseAccess, built_page: Path, tm
 @pytest.mark.nightly
 @pytest.mark.timeout(900)
 async def test_the_commands_of_the_readme_and_the_pages_do_what_they_say(
-    reader: Reader, flowise_client: FlowiseClient
+    reader: Reader, flowise: FlowiseAccess, flowise_client: FlowiseClient
 ) -> None:
     service: Staying | None = None
     try:
@@ -92,6 +92,10 @@ async def test_the_commands_of_the_readme_and_the_pages_do_what_they_say(
                     async with AgentClient(f"http://{reader.here['localhost:8000']}") as client:
                         await until_it_answers(client, service, service.log)
                     continue
+                if "ExportData.json" in command.text:
+                    exported = await export_of(reader.ids["4953..."], flowise_client)
+                    (reader.folder / "ExportData.json").write_text(exported)
+                    reader.ids.setdefault("5b7d...", flowise.credentials["openAIApi"])
                 if "8c1e..." in command.text:
                     reader.ids.setdefault("8c1e...", await copy_of(reader.ids["4953..."], flowise_client))
                 # Whoever is asked takes what is offered first: approve, accept.
@@ -117,6 +121,13 @@ def runnable(page: Path) -> list[Command]:
         if reason is None and language in RUN:
             found += [Command(f"python - <<'END'\n{text}END")] if language == "python" else commands(text)
     return found
+
+
+async def export_of(chatflow_id: str, flowise_client: FlowiseClient) -> str:
+    """Flowise's own export of a workspace with this flow."""
+    flow = await flowise_client.get_chatflow(chatflow_id)
+    row = {"id": flow.id, "name": "Sales", "type": "CHATFLOW", "flowData": flow.flow_data}
+    return json.dumps({"ChatFlow": [row]})
 
 
 async def copy_of(chatflow_id: str, flowise_client: FlowiseClient) -> str:
