@@ -28,6 +28,7 @@ from flowise_dev_agent.patch.validate import (
     params,
     prompts,
     rows,
+    sequential,
     server_settings,
     teamwork,
     topology,
@@ -56,6 +57,7 @@ RULE_MODULES = (
     teamwork,
     credentials,
     server_settings,
+    sequential,
 )
 
 #: Errors also on nodes that no run reaches: the editor does not show the flow, or the flow gives something away.

@@ -1,0 +1,78 @@
+"""Sequential flows: each change of a flow that answers, with what Flowise 3.1.4 says to it (measured)."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from flowise_dev_agent.patch import Schemas, validate_flow
+from tests.unit.patch.test_cases import case
+
+Flow = dict[str, Any]
+
+
+def without(*names: str) -> Callable[[Flow], None]:
+    def change(flow: Flow) -> None:
+        gone = {node["id"] for node in flow["nodes"] if node["data"]["name"] in names}
+        flow["nodes"] = [node for node in flow["nodes"] if node["id"] not in gone]
+        flow["edges"] = [edge for edge in flow["edges"] if not gone & {edge["source"], edge["target"]}]
+        for node in flow["nodes"]:
+            for name, value in node["data"]["inputs"].items():
+                if any(f"{{{{{id_}." in json.dumps(value) for id_ in gone):
+                    node["data"]["inputs"][name] = ""
+
+    return change
+
+
+def second_start(flow: Flow) -> None:
+    start = next(node for node in flow["nodes"] if node["id"] == "seqStart_0")
+    flow["nodes"].append(json.loads(json.dumps(start).replace("seqStart_0", "seqStart_1")))
+
+
+def other_row(flow: Flow) -> None:
+    condition = next(node for node in flow["nodes"] if node["id"] == "seqCondition_0")
+    condition["data"]["inputs"]["conditionUI"] = condition["data"]["inputs"]["conditionUI"].replace("yes", "other")
+
+
+def loose_branch(flow: Flow) -> None:
+    flow["edges"] = [edge for edge in flow["edges"] if edge["target"] != "seqEnd_1"]
+    flow["nodes"] = [node for node in flow["nodes"] if node["id"] != "seqEnd_1"]
+
+
+def loop_to(name: str) -> Callable[[Flow], None]:
+    def change(flow: Flow) -> None:
+        end = next(node for node in flow["nodes"] if node["id"] == "seqEnd_0")
+        end["data"]["name"] = "seqLoop"
+        end["data"]["inputs"]["loopToName"] = name
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("change", "code", "severity"),
+    [
+        (without("seqStart"), "NO_START_NODE", "error"),  # 500 Start node not found
+        (second_start, "MULTIPLE_START_NODES", "error"),  # 500 reading 'name'
+        (without("seqEnd"), "NO_END_NODE", "error"),  # 500 Graph should have at least one End/Loop node
+        (other_row, "BRANCHES_OUTDATED", "error"),  # 500 Branch condition returned unknown or null destination
+        (loose_branch, "BRANCH_LEADS_NOWHERE", "warning"),
+        (loop_to("Nobody"), "LOOP_TARGET_UNKNOWN", "error"),
+    ],
+)
+def test_a_change_that_fails_is_found(
+    change: Callable[[Flow], None], code: str, severity: str, schemas: Schemas
+) -> None:
+    flow = case("R1-branches-of-seqCondition")["flow_data"]
+    change(flow)
+    found = validate_flow(json.dumps(flow), schemas=schemas, credentials=None, kind="MULTIAGENT")
+    assert (code, severity) in {(one.code, one.severity) for one in found}
+
+
+def test_a_loop_finds_a_step_by_its_name_as_the_server_writes_it(schemas: Schemas) -> None:
+    flow = case("R1-branches-of-seqCondition")["flow_data"]
+    agent = next(node for node in flow["nodes"] if node["id"] == "seqAgent_0")
+    agent["data"]["inputs"]["agentName"] = "First Step"
+    loop_to("first step")(flow)
+    found = validate_flow(json.dumps(flow), schemas=schemas, credentials=None, kind="MULTIAGENT")
+    assert "LOOP_TARGET_UNKNOWN" not in {one.code for one in found}
