@@ -68,7 +68,7 @@ PART: Final = re.compile(
     r"reasoner|plus|codex",
 )
 #: An id with a size, as in Ollama: llama3.1:8b.
-_OLLAMA: Final = re.compile(r"[a-z]+[\w.-]*:\d{1,3}b\S*", re.IGNORECASE)
+_OLLAMA: Final = re.compile(r"[a-z][\w.-]*:\d{1,3}b\S*", re.IGNORECASE)
 
 
 def named_model(said: str | None, offer: Offer) -> tuple[Provider | None, str | None]:

@@ -40,7 +40,7 @@ _UNNAMED: Final = re.compile(r"[<>/\\|]")
 _DEEPEST: Final = 50
 _NAME: Final = re.compile(r"\{([^{}\"\n]{1,60})\}")
 #: Text that looks like a name, unlike `{3}` or `{"a": 1}`.
-_LIKE_A_NAME: Final = re.compile(r"[\w ]*[^\W\d_][\w ]*")
+_LIKE_A_NAME: Final = re.compile(r"[\d_ ]*[^\W\d_][\w ]*")
 #: Scheme, host and port; names in braces may only follow them.
 _ADDRESS: Final = re.compile(r"https?://[^\s/?#\\@{}<>\"'|^`]+(?:[/?#]\S*)?")
 
