@@ -28,6 +28,11 @@ _KNOWN: Final = re.compile(
     r"|\bhooks\.slack\.com/(?:services|workflows)/[A-Za-z0-9/_-]{20,}"
     r"|\bdiscord(?:app)?\.com/api/webhooks/[0-9]{5,20}/[A-Za-z0-9_-]{20,}"
     r"|\b[sr]k_(?:live|test)_[A-Za-z0-9]{16,}|\bwhsec_[A-Za-z0-9+/=]{24,}"  # Stripe, Standard Webhooks
+    r"|\bSK[0-9a-f]{32}\b|\bkey-[0-9a-f]{32}\b|\bshp(?:at|ca|pa|ss)_[0-9a-fA-F]{32}"  # Twilio, Mailgun, Shopify
+    r"|\bpat-(?:na|eu)[0-9]-[0-9a-f]{8}-[0-9a-f-]{27}|\bPMAK-[0-9a-f]{24}-[0-9a-f]{34}"  # HubSpot, Postman
+    r"|\bpplx-[A-Za-z0-9]{40,}|\bdapi[0-9a-f]{32}|\bdop_v1_[0-9a-f]{64}|\bglsa_[A-Za-z0-9]{32}_[0-9a-f]{8}"
+    r"|\bsecret_[A-Za-z0-9]{43}\b|\bfigd_[A-Za-z0-9_-]{40}|\blin_api_[A-Za-z0-9]{40}|\bATATT3[A-Za-z0-9_=-]{50,200}"
+    r"|\b[A-Za-z0-9_-]{3}8Q~[A-Za-z0-9_.~-]{31,34}"  # Azure client secret
     r"|\bSG\.[A-Za-z0-9_-]{16,32}\.[A-Za-z0-9_-]{16,64}"  # SendGrid
     r"|(?<![0-9])[0-9]{8,10}:AA[A-Za-z0-9_-]{33}"  # Telegram
     r"|(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{5,}\.[A-Za-z0-9_-]{10,}"  # JWT
@@ -57,7 +62,8 @@ _CLUES: Final = (
     ),
     *("ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "npm_", "xox", "xapp-", "hooks.slack.com/"),
     *("/api/webhooks/", "k_live_", "k_test_", "whsec_", "SG.", ":AA", "eyJ", "Key=", "sig=", "Bearer", "Basic"),
-    *("-----BEGIN ", "://"),
+    *("-----BEGIN ", "://", "SK", "key-", "shp", "pat-", "PMAK-", "pplx-", "dapi", "dop_v1_", "glsa_", "secret_"),
+    *("figd_", "lin_api_", "ATATT3", "8Q~"),
 )
 #: Characters of the shortest one.
 _SHORTEST: Final = 4

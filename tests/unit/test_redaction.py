@@ -7,6 +7,7 @@ import pytest
 from flowise_dev_agent.redaction import MASK, guarded, holds_secret, looks_secret, named_secret, redacted
 
 _ALNUM = "aB3dE5gH7jK9mN1pQ2rS4tU6vW8xY0zA"
+_HEX = "0d6a4c1f2b90e5d3a7b8c9d0e1f2a3b4"
 #: A known form of each kind, marked: the text that must not be found afterwards.
 KNOWN = {
     "openai": f"sk-proj-{_ALNUM}",
@@ -35,6 +36,20 @@ KNOWN = {
     "basic": "Basic dXNlcjpwYXNzd29yZDE=",
     "key of this service": f"fda_{_ALNUM}abcdefghijk",
     "private key": "-----BEGIN RSA PRIVATE KEY-----\nMIIEow\n-----END RSA PRIVATE KEY-----",
+    "twilio": "SK" + _HEX,
+    "mailgun": "key-" + _HEX,
+    "shopify": "shpat_" + _HEX,
+    "hubspot": "pat-eu1-" + "0d6a4c1f-2b90-4d6a-8c1f-2b900d6a4c1f",
+    "postman": f"PMAK-{_HEX[:24]}-{_HEX}ab",
+    "perplexity": f"pplx-{_ALNUM}{_ALNUM[:16]}",
+    "databricks": "dapi" + _HEX,
+    "digitalocean": f"dop_v1_{_HEX}{_HEX}",
+    "grafana": f"glsa_{_ALNUM}_{_HEX[:8]}",
+    "notion": f"secret_{_ALNUM}abcdefghijk",
+    "figma": f"figd_{_ALNUM}abcdefgh",
+    "linear": f"lin_api_{_ALNUM}abcdefgh",
+    "atlassian": f"ATATT3{_ALNUM}{_ALNUM}",
+    "azure client": f"abc8Q~{_ALNUM}",
     "password in an address": "postgres://admin:hunter2@db.example/main",
 }
 #: What people write, and what looks a little like a secret.
