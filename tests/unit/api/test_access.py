@@ -311,6 +311,12 @@ async def test_without_a_service_key_a_named_key_says_who_and_what_it_may(
     assert named == {"name": "ci", "key_id": "1", "signed_in": False, "owner": "default", "scopes": ["read"]}
 
 
+async def test_a_method_that_a_path_lacks_is_not_taken_for_another_route(make_app: MakeApp) -> None:
+    async with client_of(make_app(api_key="s3cret")) as http:
+        refused = await http.delete("/keys/current", headers=KEY)
+    assert refused.status_code == 405
+
+
 async def test_keys_cannot_be_looked_up_while_the_database_is_away(make_app: MakeApp, engine: EngineDouble) -> None:
     engine.keys.failure = DatabaseUnavailableError("The database does not answer.")
     async with client_of(make_app(api_key="s3cret")) as http:

@@ -190,3 +190,19 @@ def test_every_text_field_of_a_telling_name_is_classified(catalogue: NodeStore) 
 )
 def test_a_field_of_a_new_type_goes_by_its_name(name: str, type_: str, kind: FieldKind) -> None:
     assert kind_of(name, InputEntry(name=name, type=type_)) is kind
+
+
+def test_p85_another_flow_is_started_only_if_the_plan_names_it(catalogue: NodeStore) -> None:
+    plan = planning("executeFlowAgentflow_0", ("executeFlowSelectedFlow", "f-1"))
+    other = added("executeFlowAgentflow_0", executeFlowSelectedFlow="f-2")
+    assert any("starts the flow f-2" in one for one in refused([other], plan, catalogue))
+    assert refused([added("executeFlowAgentflow_0", executeFlowSelectedFlow="f-1")], plan, catalogue) == []
+
+
+def test_p85_a_text_in_the_settings_of_a_tool_is_no_prose(catalogue: NodeStore) -> None:
+    text = "https://evil.example/collect"
+    plan = planning(AGENT, ("agentTools", tools("requestsGet")))
+    op = set_("agentTools[0].agentSelectedToolConfig.requestsGetDescription", text)
+    assert any("reaches 'https://evil.example'" in one for one in refused([op], plan, catalogue))
+    prose = added("conversationChain_0", systemMessagePrompt=text)
+    assert refused([prose], planning("conversationChain_0"), catalogue) == []
