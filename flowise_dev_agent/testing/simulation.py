@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from flowise_dev_agent.patch import GraphIR, NodeSchema, Schemas
 from flowise_dev_agent.patch.model.node import FlowNode, init_node
-from flowise_dev_agent.schemas.base import JsonValue
+from flowise_dev_agent.schemas.base import JsonObject, JsonValue
 from flowise_dev_agent.schemas.plan import TestCase
 from flowise_dev_agent.schemas.verdict import Trace, TraceStep
 from flowise_dev_agent.testing import effects
@@ -29,6 +29,13 @@ _ROW_TOOL: Final = "agentSelectedTool"
 _HTTP_READ: Final = r"\{\{\s*%s\.output\.http\.([\w.\[\]$-]{1,200})\s*\}\}"
 #: Beginning of the keys in the state of a flow that hold what is read of a stand-in.
 _STATE: Final = "simulated_"
+#: Steps that a function can stand in for, and their fields with the update of the state.
+_UPDATES: Final[Mapping[str, str]] = {
+    effects.HTTP: "",
+    effects.TOOL_STEP: "toolUpdateState",
+    effects.FLOW_STEP: "executeFlowUpdateState",
+    effects.FUNCTION_STEP: "customFunctionUpdateState",
+}
 _STEP_IN_PATH: Final = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
 _NUMBER: Final = re.compile(
     r"(?:id|count|number|qty|quantity|amount|price|total|sum|score|age|year|kilos|percent)s?$", re.I
@@ -99,11 +106,7 @@ class Simulation:
             return step
         given = step.input if isinstance(step.input, dict) else {}
         rows = given.get("inputVariables")
-        shown = {
-            str(row.get("variableName")): row.get("variableValue")
-            for row in (rows if isinstance(rows, list) else [])
-            if isinstance(row, dict)
-        }
+        shown = dict(_by_name(rows, "variable"))
         return step.model_copy(
             update={"name": self.types[step.node_id], "input": shown or step.input, "simulated": True}
         )
@@ -116,7 +119,7 @@ def simulated(graph: GraphIR, schemas: Schemas, tests: Iterable[TestCase] = ()) 
     """Simulation of a flow. What a test gives as an answer is simulated, also where it only reads; what changes the
     world is simulated in any case, without an answer by the fields that the flow reads.
     """
-    function, toolkit = schemas.get(effects.FUNCTION_STEP), schemas.get(_TOOLKIT)
+    function, has_toolkit = schemas.get(effects.FUNCTION_STEP), _TOOLKIT in schemas
     whole, given = graph.to_flow_data(), _answers_of(tests)
     stand_ins: list[StandIn] = []
     acting: list[str] = []
@@ -128,7 +131,9 @@ def simulated(graph: GraphIR, schemas: Schemas, tests: Iterable[TestCase] = ()) 
         new = node
         if not node.is_note and (effect == "changes" or (effect == "reads" and node.id in given)):
             answer = _Answer(given.get(node.id, {}), sample_answer(node.id, whole))
-            made = _step_stand_in(node, function, answer, reads) or _tool_stand_in(node, toolkit, answer)
+            made = _step_stand_in(node, function, answer, reads)
+            if made is None and has_toolkit:
+                made = _tool_stand_in(node, schemas, answer)
             if made is not None:
                 new, stand_in = made
                 stand_ins.append(stand_in)
@@ -136,8 +141,8 @@ def simulated(graph: GraphIR, schemas: Schemas, tests: Iterable[TestCase] = ()) 
                     types[node.id] = node.name
             elif effect == "changes":
                 acting.append(node.label or node.id)
-        elif isinstance(rows := node.inputs.get(_ROWS), list) and toolkit is not None:
-            changed, found = _rows(node, rows, given)
+        elif isinstance(rows := node.inputs.get(_ROWS), list) and has_toolkit:
+            changed, found = _rows(node, rows, given, schemas)
             if found:
                 stand_ins += found
                 new = node.copy()
@@ -194,62 +199,66 @@ class _Answer:
 def _step_stand_in(
     node: FlowNode, schema: NodeSchema | None, answer: _Answer, reads: Mapping[tuple[str, str], str]
 ) -> tuple[FlowNode, StandIn] | None:
-    if schema is None or node.name not in (effects.HTTP, effects.TOOL_STEP, effects.FLOW_STEP, effects.FUNCTION_STEP):
+    if schema is None or node.name not in _UPDATES:
         return None
-    inputs, check = node.inputs, ""
+    is_http = node.name == effects.HTTP
+    given = {name: value for name, value in _given(node).items() if value not in (None, "", [])}
+    declared = "".join(
+        f"const ${name} = '';\n" for name in ("url", "body", "bodyType") if is_http and name not in given
+    )
+    values: dict[str, Any] = {
+        "customFunctionInputVariables": [
+            {"variableName": _SAFE_NAME.sub("_", name), "variableValue": one if isinstance(one, str) else _json(one)}
+            for name, one in given.items()
+        ],
+        "customFunctionJavascriptFunction": f"{declared}{_BODY_CHECK if is_http else ''}\n{answer.code(as_text=False)}",
+    }
+    update = [
+        {"key": key, "value": f"{{{{ output{_dotted(path.removeprefix('data'))} }}}}"}
+        for (id_, path), key in reads.items()
+        if id_ == node.id and path.startswith("data")
+    ]
+    if update := update or node.inputs.get(_UPDATES[node.name]):
+        values["customFunctionUpdateState"] = update
+    return _replaced(node, schema, values), StandIn(node.id, node.label or node.id, _action(node))
+
+
+def _given(node: FlowNode) -> Mapping[str, Any]:
+    """Values that a step is given, by name."""
     match node.name:
         case effects.HTTP:
-            given = {key: inputs.get(key) for key in ("method", "url", "queryParams", "bodyType", "body")}
-            action, check = f"{inputs.get('method') or 'GET'} {inputs.get('url') or ''}".rstrip(), _BODY_CHECK
-            update = [
-                {"key": key, "value": f"{{{{ output{_dotted(path.removeprefix('data'))} }}}}"}
-                for (id_, path), key in reads.items()
-                if id_ == node.id and path.startswith("data")
-            ]
+            return {key: node.inputs.get(key) for key in ("method", "url", "queryParams", "bodyType", "body")}
         case effects.TOOL_STEP:
-            rows = inputs.get("toolInputArgs")
-            given = {
-                str(row.get("inputArgName")): row.get("inputArgValue")
-                for row in (rows if isinstance(rows, list) else [])
-                if isinstance(row, dict)
-            }
-            action, update = str(inputs.get("toolAgentflowSelectedTool") or ""), inputs.get("toolUpdateState")
+            return _by_name(node.inputs.get("toolInputArgs"), "inputArg")
         case effects.FLOW_STEP:
-            given, action = {"input": inputs.get("executeFlowInput")}, node.label
-            update = inputs.get("executeFlowUpdateState")
+            return {"input": node.inputs.get("executeFlowInput")}
         case _:
-            rows = inputs.get("customFunctionInputVariables")
-            given = {
-                str(row.get("variableName")): row.get("variableValue")
-                for row in (rows if isinstance(rows, list) else [])
-                if isinstance(row, dict)
-            }
-            action, update = node.label, inputs.get("customFunctionUpdateState")
-    variables = [
-        {"variableName": _SAFE_NAME.sub("_", name), "variableValue": value if isinstance(value, str) else _json(value)}
-        for name, value in given.items()
-        if value not in (None, "", [])
-    ]
-    names = {row["variableName"] for row in variables}
-    declared = "".join(f"const ${name} = '';\n" for name in ("url", "body", "bodyType") if check and name not in names)
-    code = f"{declared}{check}\n{answer.code(as_text=False)}"
-    values: dict[str, Any] = {"customFunctionInputVariables": variables, "customFunctionJavascriptFunction": code}
-    if update:
-        values["customFunctionUpdateState"] = update
-    return _replaced(node, schema, values), StandIn(node.id, node.label or node.id, action)
+            return _by_name(node.inputs.get("customFunctionInputVariables"), "variable")
 
 
-def _tool_stand_in(node: FlowNode, schema: NodeSchema | None, answer: _Answer) -> tuple[FlowNode, StandIn] | None:
-    if schema is None or node.category not in effects.TOOL_CATEGORIES:
+def _by_name(rows: object, what: str) -> Mapping[str, Any]:
+    listed: list[Any] = rows if isinstance(rows, list) else []
+    return {str(row.get(f"{what}Name")): row.get(f"{what}Value") for row in listed if isinstance(row, dict)}
+
+
+def _action(node: FlowNode) -> str:
+    """Action of a step on the world, for people."""
+    if node.name == effects.HTTP:
+        return f"{node.inputs.get('method') or 'GET'} {node.inputs.get('url') or ''}".rstrip()
+    return str(node.inputs.get("toolAgentflowSelectedTool") or node.label or node.id)
+
+
+def _tool_stand_in(node: FlowNode, schemas: Schemas, answer: _Answer) -> tuple[FlowNode, StandIn] | None:
+    if node.category not in effects.TOOL_CATEGORIES:
         return None
     names = _names(node.name, node.label, node.inputs)
-    new = _replaced(node, schema, _toolkit_inputs(names, _about(node.name, node.inputs), answer))
+    new = _replaced(node, schemas[_TOOLKIT], _toolkit_inputs(names, node.inputs, answer, schemas.get(node.name)))
     found = frozenset(map(spelt, names))
     return new, StandIn(node.id, node.label or node.id, node.label or node.name, node.name, found)
 
 
 def _rows(
-    node: FlowNode, rows: Sequence[Any], given: Mapping[str, Mapping[str, JsonValue]]
+    node: FlowNode, rows: Sequence[Any], given: Mapping[str, Mapping[str, JsonValue]], schemas: Schemas
 ) -> tuple[list[Any], list[StandIn]]:
     """Rows of an agent's tools with stand-ins for those that change the world."""
     changed: list[Any] = []
@@ -259,13 +268,15 @@ def _rows(
         config = row.get(f"{_ROW_TOOL}Config") if type_ else None
         inputs = config if isinstance(config, dict) else {}
         names = _names(type_, type_, inputs)
-        own = next((given[name] for name in (*names, type_, node.id) if name in given), {})
         effect = effects.tool_effect(type_, inputs)
+        # An answer of the whole agent is one of what acts.
+        whole = (node.id,) if effect == "changes" else ()
+        own = next((given[name] for name in (*names, type_, *whole) if name in given), {})
         if not type_ or not (effect == "changes" or (effect == "reads" and own)):
             changed.append(row)
             continue
         answer = _Answer(own, sample_answer(type_, ""))
-        stand_in = _toolkit_inputs(names, _about(type_, inputs), answer)
+        stand_in = _toolkit_inputs(names, inputs, answer, schemas.get(type_))
         changed.append({**row, _ROW_TOOL: _TOOLKIT, f"{_ROW_TOOL}Config": {_ROW_TOOL: _TOOLKIT, **stand_in}})
         named = ", ".join(names)
         found.append(StandIn(node.id, node.label or node.id, named, type_, frozenset(map(spelt, names))))
@@ -285,20 +296,27 @@ def _replaced(node: FlowNode, schema: NodeSchema, values: Mapping[str, Any]) -> 
 # --- tools -----------------------------------------------------------------------------------------------------------
 
 
-def _toolkit_inputs(names: Sequence[str], about: str, answer: _Answer) -> dict[str, JsonValue]:
+def _toolkit_inputs(
+    names: Sequence[str], inputs: Mapping[str, Any], answer: _Answer, type_: NodeSchema | None
+) -> dict[str, JsonValue]:
     """Inputs of an OpenAPI toolkit whose operations run code that answers."""
-    body = {
-        "content": {"application/json": {"schema": {"type": "object", "properties": {"input": {"type": "string"}}}}}
-    }
-    paths: dict[str, Any] = {
-        f"/{name}": {"post": {"operationId": name, "description": about or name, "requestBody": body}} for name in names
-    }
+    about = next((str(value) for key, value in inputs.items() if key.casefold().endswith("description") and value), "")
+    paths: dict[str, Any] = {}
+    for name in names:
+        given: JsonObject = {"type": "object", "properties": _arguments(type_, name)}
+        operation = {
+            "operationId": name,
+            "description": about or f"{type_.label if type_ else ''}: {name}",
+            "requestBody": {"content": {"application/json": {"schema": given}}},
+        }
+        paths[f"/{name}"] = {"post": operation}
     document = {
         "openapi": "3.0.0",
         "info": {"title": "stand-in", "version": "1"},
         "servers": [{"url": "http://stand-in"}],
+        "paths": paths,
     }
-    encoded = base64.b64encode(json.dumps({**document, "paths": paths}).encode()).decode()
+    encoded = base64.b64encode(json.dumps(document).encode()).decode()
     return {
         "inputType": "file",
         "openApiFile": f"data:application/json;base64,{encoded},filename:stand-in.json",
@@ -306,6 +324,20 @@ def _toolkit_inputs(names: Sequence[str], about: str, answer: _Answer) -> dict[s
         "selectedEndpoints": "",
         "customCode": answer.code(as_text=True),
     }
+
+
+def _arguments(type_: NodeSchema | None, action: str) -> JsonObject:
+    """Arguments of a tool's action: the fields that Flowise shows for it, else one text."""
+    found: JsonObject = {}
+    for entry in type_.input_definitions if type_ else ():
+        shown: Any = entry.get("show") or {}
+        if any(key.casefold().endswith("actions") and action in wanted for key, wanted in shown.items()):
+            kind = str(entry.get("type"))
+            found[entry["name"]] = {
+                "type": kind if kind in ("number", "boolean") else "string",
+                "description": str(entry.get("label") or entry["name"]),
+            }
+    return found or {"input": {"type": "string"}}
 
 
 def _names(type_: str, label: str, inputs: Mapping[str, Any]) -> list[str]:
@@ -319,11 +351,6 @@ def _names(type_: str, label: str, inputs: Mapping[str, Any]) -> list[str]:
 
 def _name(name: str) -> str:
     return _SAFE_NAME.sub("_", name.strip()).strip("_")[:64] or "tool"
-
-
-def _about(type_: str, inputs: Mapping[str, Any]) -> str:
-    described = (value for key, value in inputs.items() if key.casefold().endswith("description") and value)
-    return str(next(described, type_))
 
 
 # --- answers ---------------------------------------------------------------------------------------------------------

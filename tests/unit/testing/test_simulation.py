@@ -1,5 +1,6 @@
 """Simulated copies of flows: what is replaced, what a sample answer holds, what a claim is worth."""
 
+import base64
 import json
 from typing import Any
 
@@ -99,6 +100,12 @@ def test_a_credential_of_what_is_replaced_is_not_in_the_copy(catalogue: NodeStor
     made = simulated(flow, catalogue.schemas)
     assert secret not in made.flow_data
     assert made.actions() == ["sendMessage, listMessages"]
+    # Its model sees the fields that the real actions take.
+    (node,) = [one for one in GraphIR.from_flow_data(made.flow_data).nodes if one.name == "agentAgentflow"]
+    _, encoded, _ = node.inputs["agentTools"][0]["agentSelectedToolConfig"]["openApiFile"].split(",")
+    paths = json.loads(base64.b64decode(encoded))["paths"]
+    body = paths["/sendMessage"]["post"]["requestBody"]["content"]["application/json"]["schema"]
+    assert {"messageTo", "messageSubject", "messageBody"} <= set(body["properties"])
 
 
 def test_a_flow_that_changes_nothing_is_tested_as_it_is(catalogue: NodeStore) -> None:
