@@ -87,7 +87,7 @@ async def says(dsn: str, capsys: pytest.CaptureFixture[str]) -> str:
 
 
 @pytest.mark.nightly
-async def test_a_dump_goes_on_elsewhere_and_a_half_restored_one_is_found(
+async def test_p121_a_dump_goes_on_elsewhere_and_a_half_restored_one_is_found(
     source: str, target: str, own_postgres: EmbeddedPostgres, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     operator = Operator(tmp_path)

@@ -122,7 +122,7 @@ async def test_findings_of_all_classes_go_back_at_once(bench: Bench) -> None:
     assert review["type"] == "result_review"
 
 
-async def test_a_new_warning_goes_back_once_and_then_to_the_person(bench: Bench) -> None:
+async def test_p117_a_new_warning_goes_back_once_and_then_to_the_person(bench: Bench) -> None:
     names = ("chatOpenAI", "llmChain", "promptTemplate")
     bench.reasoner.plans = [plan(nodes=[{"node_id": f"{one}_0", "node_name": one, "purpose": "x"} for one in names])]
     values = {"template": "Make a title of {summary}", "promptValues": {"body": "x"}}

@@ -465,7 +465,7 @@ def test_a_node_that_the_change_cuts_off_is_an_error_and_one_that_was_loose_is_n
     assert {one.severity for one in by_hand} == {"warning"}
 
 
-def test_a_new_warning_goes_back_once_and_then_stays() -> None:
+def test_p117_a_new_warning_goes_back_once_and_then_stays() -> None:
     new, old, title = finding("FORM_FIELD_UNREAD"), finding("VARIABLE_NOT_SET"), finding("STEP_WITHOUT_TITLE")
     found = decided([new, old, title], [old], ops=[], kind="CHATFLOW")
     assert [one.severity for one in for_the_model(found, told=[])] == ["error", "warning", "warning"]

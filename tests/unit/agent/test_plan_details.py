@@ -265,7 +265,7 @@ def test_an_outline_says_where_branches_lead_and_a_test_shows_all_its_turns(cata
     assert "“My name is Ada.” → “What is my name?”" in shown
 
 
-def test_what_the_tests_simulate_is_said_before_the_approval(catalogue: NodeStore) -> None:
+def test_p113_what_the_tests_simulate_is_said_before_the_approval(catalogue: NodeStore) -> None:
     made, shown = _desk("en", catalogue.schemas)
     assert "Simulated" not in shown
     sends = made.model_copy(update={"values": [*made.values, value("httpAgentflow_0", "method", "POST")]})

@@ -61,7 +61,7 @@ def test_a_revised_plan_keeps_the_uploads_that_it_does_not_name() -> None:
     assert checked_plan(proposed(READS, []), asked(previous=previous)).uploads == []
 
 
-def test_an_approval_covers_the_uploads_that_it_shows() -> None:
+def test_p118_an_approval_covers_the_uploads_that_it_shows() -> None:
     agreed, more, none = (
         capability_of(proposed(READS, kinds), STORE.schemas, GraphIR.empty()) for kinds in (["pdf"], ["csv"], None)
     )

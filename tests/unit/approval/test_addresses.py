@@ -122,7 +122,7 @@ def generated(seed: int, count: int) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("text", FOUND)
-def test_p85_what_node_sends_elsewhere_is_not_read_as_the_allowed_address(text: str) -> None:
+def test_p85_p111_what_node_sends_elsewhere_is_not_read_as_the_allowed_address(text: str) -> None:
     read = addresses_in(text) or bare_address(text)
     assert read
     assert not all(one.clear and one.origin in ALLOWED[:2] for one in read)
@@ -189,7 +189,7 @@ def test_p85_words_about_an_address_allow_nothing(catalogue: NodeStore) -> None:
     assert capability_of(plan, catalogue.schemas, GraphIR.empty()).hosts == []
 
 
-def test_p85_an_address_that_can_be_read_in_two_ways_is_in_no_approval(catalogue: NodeStore) -> None:
+def test_p85_p111_an_address_that_can_be_read_in_two_ways_is_in_no_approval(catalogue: NodeStore) -> None:
     odd = [value("chatOpenAI_0", "basepath", "https://allowed.example\n@evil.example/v1")]
     assert capability_of(contract(planned("chatOpenAI_0"), values=odd), catalogue.schemas, GraphIR.empty()).hosts == []
 

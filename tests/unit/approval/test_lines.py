@@ -128,7 +128,7 @@ INJECTIONS: dict[str, tuple[Plan, list[PatchOp], str]] = {
 
 
 @pytest.mark.parametrize("name", INJECTIONS)
-def test_p85_a_line_that_the_plan_does_not_say_is_outside_of_it(name: str, catalogue: NodeStore) -> None:
+def test_p85_p112_a_line_that_the_plan_does_not_say_is_outside_of_it(name: str, catalogue: NodeStore) -> None:
     plan, ops, why = INJECTIONS[name]
     assert any(why in detail for detail in outside(ops, plan, catalogue)), outside(ops, plan, catalogue)
 
@@ -182,7 +182,7 @@ def test_p85_a_tool_of_a_chatflow_is_given_to_another_agent_only_by_the_plan(cat
     assert any("goes" in detail for detail in outside([taken], plan, catalogue, flow))
 
 
-def test_p85_the_approval_shows_lines_and_what_runs_before_a_person_agrees(catalogue: NodeStore) -> None:
+def test_p85_p112_the_approval_shows_lines_and_what_runs_before_a_person_agrees(catalogue: NodeStore) -> None:
     base = compile_ops(GraphIR.empty(), FLOW, catalogue.schemas).graph
     plan = EDITS["a line that the plan says"][0]
     capability = capability_of(plan, catalogue.schemas, base)

@@ -177,7 +177,7 @@ def requested(body: str, **http: Any) -> list[PatchOp]:
         '{"a": "\\"", "b": ["{{ $flow.state.b }}"]}',
     ],
 )
-def test_a_text_inside_a_json_body_is_told_to_be_made_in_a_function(schemas: Schemas, body: str) -> None:
+def test_p109_a_text_inside_a_json_body_is_told_to_be_made_in_a_function(schemas: Schemas, body: str) -> None:
     said = one(validated(schemas, *requested(body)), "HTTP_BODY_BREAKS")
     assert "JSON.stringify" in said
 

@@ -125,7 +125,7 @@ def test_a_sample_has_the_fields_that_the_flow_reads() -> None:
     assert sample_answer("http_0", reads) == {"order": {"id": 1001}, "rows": [{"title": "sample title"}]}
 
 
-def test_a_claim_that_rests_on_a_simulated_trial_says_so() -> None:
+def test_p113_a_claim_that_rests_on_a_simulated_trial_says_so() -> None:
     """What was simulated shows no more than that, whatever a judge says."""
     agreed = plan(
         tests=[TestCase(id="t1", turns=["Order two"]), TestCase(id="t2", turns=["Hello"])],
