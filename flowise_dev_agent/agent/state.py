@@ -107,6 +107,8 @@ class TargetSearch(Contract):
     total: int
     #: Search words, if the request or the intent had any.
     wanted: str | None
+    #: Name of the flow that the request names by its id, if sessions do not change flows of its type.
+    unchangeable: str = ""
 
 
 class TargetState(StatePart):

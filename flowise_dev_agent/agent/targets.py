@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from flowise_dev_agent.agent.state import TargetSearch
+from flowise_dev_agent.errors import FlowiseNotFoundError
 from flowise_dev_agent.flowise.client import FlowiseClient
 from flowise_dev_agent.flowise.models import Chatflow
 from flowise_dev_agent.knowledge.flow_index import FlowSource
@@ -19,6 +20,8 @@ from flowise_dev_agent.persistence.instance_flows import (
     Wanted,
     words_of,
 )
+from flowise_dev_agent.redaction import masked
+from flowise_dev_agent.sanitize import shortened
 from flowise_dev_agent.schemas.interrupts import TargetCandidate
 from flowise_dev_agent.schemas.plan import FlowKind
 
@@ -28,6 +31,7 @@ KINDS: Final[tuple[FlowKind, ...]] = ("CHATFLOW", "AGENTFLOW")
 _ID = 1_000
 _NAME = 200
 _UUID = re.compile(r"\b[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\b", re.IGNORECASE)
+_NAME_CHARS: Final = 120
 _SHORTEST: Final = 3
 _QUOTED: Final = re.compile(r"[\"'“”„«»‘’]\s*([^\"'“”„«»‘’]{1,200}?)\s*[\"'“”„«»‘’]")
 #: Most words of a text that are searched for names, and most words of one name.
@@ -139,11 +143,26 @@ async def find_targets(
     fitting = [flow for score, alike, _, flow in scored if score or alike >= _ALIKE]
     shown = fitting or [flow for _, _, _, flow in scored]
     named = bool(scored) and scored[0][0] >= _NAME
+    exact = _exact([flow.row for flow in found.flows], target, hint, text)
+    unchangeable = "" if exact or not target else await _of_another_type(client, target)
     return FoundTargets(
         candidates=[_candidate(flow) for flow in shown[:MAX_CANDIDATES]],
-        search=TargetSearch(fits=bool(fitting), named=named, total=found.total, wanted=target or hint),
-        exact=_exact([flow.row for flow in found.flows], target, hint, text),
+        search=TargetSearch(
+            fits=bool(fitting), named=named, total=found.total, wanted=target or hint, unchangeable=unchangeable
+        ),
+        exact=exact,
     )
+
+
+async def _of_another_type(client: FlowiseClient, target: str) -> str:
+    """Name of the flow with this id if it is of a type that sessions do not change, else ''."""
+    if not _UUID.fullmatch(target):
+        return ""
+    try:
+        row = await client.get_chatflow(target)
+    except FlowiseNotFoundError:
+        return ""
+    return masked(shortened(row.name, _NAME_CHARS)) if kind_of(row) is None else ""
 
 
 def _wanted(target: str | None, hint: str | None, text: str) -> Wanted:

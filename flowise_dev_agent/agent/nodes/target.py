@@ -143,6 +143,8 @@ def _select_target(state: AgentState) -> SelectTargetInterrupt:
     wanted, kind = search and search.wanted, operation if operation in ("copy", "question") else "update"
     if operation == "create":
         reason, message = "existing_flow_named", text("interrupt.existing_flow_named")
+    elif search and search.unchangeable:
+        reason, message = "target_not_found", text("interrupt.unchangeable", flow=search.unchangeable)
     elif not candidates:
         reason, message = "no_flows", text(f"interrupt.no_flows.{kind}")
     elif search is None or not search.fits:
