@@ -96,7 +96,7 @@ def test_a_field_is_suggested_for_an_unknown_one_only_when_its_name_is_close_and
     assert '"method"' not in said
     assert "Leave it out. Its fields: method, url," in said
     said = one(compiled(schemas, add("chatOpenAI", maxToken=100)), "UNKNOWN_PARAM")
-    assert '"params":{"maxTokens":100}' in said
+    assert '"params":[{"name":"maxTokens","value":100}]' in said
     said = one(compiled(schemas, add("chatOpenAI", streamings="on")), "UNKNOWN_PARAM")
     assert '"streaming"' not in said
 
