@@ -66,9 +66,17 @@ def place(
     layers = _layers(heights, consumers)
     placed: dict[str, Box] = dict(fixed)
     occupied = _Occupied(fixed.values())
-    for node_id in chain.from_iterable(layers):
+    inserted = _inserted(layers, links, fixed)
+    for node_id in [*inserted, *(one for one in chain.from_iterable(layers) if one not in inserted)]:
         width = widths.get(node_id, WIDTH) if widths else WIDTH
-        if targets := [placed[link.target] for link in consumers[node_id] if link.target in placed]:
+        if sources := inserted.get(node_id):
+            boxes = [placed[one] for one in sources]
+            right, y = max(box.x + box.width for box in boxes), min(box.y for box in boxes)
+            x, gap = right + (COLUMN - WIDTH), COLUMN - WIDTH
+            left = min((placed[link.target].x for link in consumers[node_id] if link.target in fixed), default=math.inf)
+            if right < left < x + width + gap:
+                x = (right + left - width) / 2  # no room beside both: halfway, below
+        elif targets := [placed[link.target] for link in consumers[node_id] if link.target in placed]:
             x, y = min([box.x for box in targets]) - width - (COLUMN - WIDTH), min([box.y for box in targets])
         elif sources := [fixed[link.source] for link in producers[node_id] if link.source in fixed]:
             x, y = max([box.x + box.width for box in sources]) + (COLUMN - WIDTH), min([box.y for box in sources])
@@ -79,6 +87,18 @@ def place(
         box = placed[node_id] = occupied.free_box(x, y, width, heights[node_id])
         occupied.add(box)
     return {node_id: placed[node_id] for node_id in chain.from_iterable(reversed(layers))}
+
+
+def _inserted(layers: Sequence[Sequence[str]], links: Sequence[Link], fixed: Mapping[str, Box]) -> dict[str, list[str]]:
+    """New nodes behind placed ones, each with its sources, in the order in which the flow runs: they stand to the right
+    of these. What feeds a placed node and is fed by none stands to the left of it.
+    """
+    found: dict[str, list[str]] = {}
+    for node_id in chain.from_iterable(reversed(layers)):
+        sources = [link.source for link in links if link.target == node_id]
+        if behind := [one for one in sources if one in fixed or one in found]:
+            found[node_id] = behind
+    return found
 
 
 def storage_order(node_ids: Iterable[str], links: Sequence[Link]) -> list[str]:
