@@ -26,8 +26,8 @@ PROSE: Final = re.compile(r"(prompt|(?<!reply)messages?|\]\.content|instructions
 _ON_THE_LINE: Final = 80
 #: Limits: characters of the goal, of the quote of a covered part, of a test's turn, and names in a list.
 _GOAL, _QUOTE, _TURN, _NAMES = 200, 70, 200, 8
-#: Share of a step's words that the plan has not said before; with fewer, the step says nothing new.
-_NEW_SHARE: Final = 0.4
+#: Share of words that the plan has not said before: with fewer, a step or a reason says nothing new.
+_NEW_IN_STEP, _NEW_IN_REASON = 0.2, 0.4
 _SAID_WORD: Final = re.compile(r"\w{4,}|\d+")
 #: Characters of a command or a path in the permissions; the values have it in full.
 _SHOWN_TEXT: Final = 200
@@ -278,7 +278,7 @@ class _Words:
         self._given = given
         self._language = language
         self._said = partial(say_in, language)
-        told = [plan.goal, *(node.purpose for node in plan.nodes), *given.names.values()]
+        told = [plan.goal, *(node.purpose for node in plan.nodes), *given.names, *given.names.values()]
         told += [f"{value.param} {json.dumps(value.value, ensure_ascii=False)}" for value in plan.values]
         told += [part.quote for part in plan.parts if part.state == "covered"]
         self._said_before = set(_SAID_WORD.findall(" ".join(told).casefold()))
@@ -379,7 +379,14 @@ class _Words:
             own = dict.fromkeys(one.node_id for one in values)
             does = [f"**{self.title(id_)}**" for id_ in own]
             does += [self._does(id_) for id_ in part.nodes if id_ not in own]
-            words = [*does, *([reason.rstrip(".")] if self._is_new(reason := self._reason(part)) and reason else [])]
+            words = [
+                *does,
+                *(
+                    [reason.rstrip(".")]
+                    if self._is_new(reason := self._reason(part), _NEW_IN_REASON) and reason
+                    else []
+                ),
+            ]
             lines.append(
                 f"{self._quote(part, _QUOTE)} \u2192 {'; '.join(words)}" if words else self._quote(part, _QUOTE)
             )
@@ -482,13 +489,13 @@ class _Words:
 
     def new_in(self, steps: Sequence[str]) -> list[str]:
         """Steps that say something that the purposes, reasons and values of the plan do not."""
-        return [step for step in steps if self._is_new(step, *(part.reason for part in self._plan.parts))]
+        return [step for step in steps if self._is_new(step, _NEW_IN_STEP, *(part.reason for part in self._plan.parts))]
 
-    def _is_new(self, words: str, *told: str) -> bool:
+    def _is_new(self, words: str, share: float, *told: str) -> bool:
         """True if enough words are neither in `told` nor in the goal, the quotes, the purposes and the values."""
         known = self._said_before | set(_SAID_WORD.findall(" ".join(told).casefold()))
         given = _SAID_WORD.findall(words.casefold())
-        return not given or sum(word not in known for word in given) > _NEW_SHARE * len(given)
+        return not given or sum(word not in known for word in given) > share * len(given)
 
     def part(self, part: Part) -> str:
         """A part that the plan does not cover, with the reason."""
