@@ -87,13 +87,17 @@ def _stands(stored: Any, value: JsonValue) -> bool:
 
 
 def _described(ops: Sequence[PatchOp], plan: Plan) -> list[PatchOp]:
-    purposes = {node.node_id: shortened(" ".join(node.purpose.split()), MAX_DESCRIPTION) for node in plan.nodes}
-    return [
-        op.model_copy(update={"description": purpose})
-        if isinstance(op, AddNode) and not op.description and (purpose := purposes.get(op.node_id))
-        else op
-        for op in ops
-    ]
+    """Ops whose new nodes have the titles and the purposes of the plan."""
+    planned = {node.node_id: node for node in plan.nodes}
+    found: list[PatchOp] = []
+    for op in ops:
+        node = planned.get(op.node_id) if isinstance(op, AddNode) else None
+        if isinstance(op, AddNode) and node:
+            purpose = shortened(" ".join(node.purpose.split()), MAX_DESCRIPTION)
+            named = {"label": node.label or op.label, "description": op.description or purpose or None}
+            op = op.model_copy(update=named)
+        found.append(op)
+    return found
 
 
 def _wanted(ops: Sequence[PatchOp], plan: Plan, base: GraphIR) -> dict[_Field, JsonValue]:

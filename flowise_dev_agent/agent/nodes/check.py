@@ -9,7 +9,7 @@ from flowise_dev_agent.agent.context import AgentContext
 from flowise_dev_agent.agent.domain import SAMPLE_FAILS, Domains, WrittenCode
 from flowise_dev_agent.agent.emit import Emitter
 from flowise_dev_agent.agent.state import AgentState, BudgetQuestion, BudgetState, CheckState, Update
-from flowise_dev_agent.approval.ops import UNUSABLE, decided, files_not_taken, for_the_model
+from flowise_dev_agent.approval.ops import UNUSABLE, decided, files_not_taken, for_the_model, is_remark
 from flowise_dev_agent.flowise.uploads import takes_files
 from flowise_dev_agent.patch import AddNode, GraphIR, errors, payload_sha256
 from flowise_dev_agent.schemas.base import kept
@@ -69,7 +69,10 @@ async def validate(state: AgentState, runtime: Runtime[AgentContext], *, domains
     else:
         emit.put(ArtifactData(codes=codes), text("event.valid"))
     over = over_budget(state, context.limits)
-    given_up = None if over else _why_given_up(state, keys, context.limits)
+    # Warnings that went back once stay warnings: the same flow has the same problem.
+    told = sorted({finding.key for finding in findings if finding.severity == "error" or is_remark(finding)})
+    is_same = state.check.error_keys in (keys, told)
+    given_up = None if over else _why_given_up(state, keys, context.limits, is_same=is_same)
     if given_up and UNUSABLE in codes:
         given_up = sentences(given_up, text("interrupt.no_usable_answer"))
     stops = kept(given_up) if given_up else None
@@ -92,14 +95,14 @@ async def repair_schema(state: AgentState, runtime: Runtime[AgentContext]) -> Up
     return {"check": CheckState(repairs=check.repairs + len(names), findings=[])}
 
 
-def _why_given_up(state: AgentState, keys: Sequence[str], limits: LimitSettings) -> str | None:
+def _why_given_up(state: AgentState, keys: Sequence[str], limits: LimitSettings, *, is_same: bool) -> str | None:
     """Reason to ask the person instead of the op writer; None while tries are left or nothing is wrong."""
     check = state.check
     if not keys:
         return None
     if state.patch.own:
         return text("interrupt.own_change_refused")
-    if keys == check.error_keys and check.retries > 0:
+    if is_same and check.retries > 0:
         return text("interrupt.same_problem_twice")
     if check.retries >= limits.max_total_retries_per_iter:
         return text("interrupt.tries_used", tries=check.retries + 1)

@@ -265,7 +265,8 @@ async def compile_flow_data(state: AgentState, runtime: Runtime[AgentContext]) -
         )
     except PatchError as error:
         findings = findings_of(error)
-        unknown = _unknown_types(findings, ops, schemas)
+        # Ops that go back anyway are not worth a look-up, which compiles them again.
+        unknown = [] if found else _unknown_types(findings, ops, schemas)
         return {
             "check": CheckState(flow_sha=None, findings=[*found, *findings], unknown_types=unknown),
             "catalogue": drift.catalogue,

@@ -337,7 +337,7 @@ async def test_p85_ops_beyond_the_approved_plan_never_reach_the_server() -> None
     row = await add_flow(bench)
     await bench.start("make it colder", target=row.id)
     review = await bench.answer(action="approve")
-    assert {finding.code for finding in bench.reasoner.seen["patch"][1].findings} == {"OUTSIDE_PLAN"}
+    assert "OUTSIDE_PLAN" in {finding.code for finding in bench.reasoner.seen["patch"][1].findings}
     assert review["type"] == "result_review"
     (draft,) = drafts(bench)
     assert inputs_of(draft, "chatOpenAI_0")["temperature"] == 0.1

@@ -181,6 +181,17 @@ def test_a_file_that_nobody_spoke_of_is_named_as_still_to_come(catalogue: NodeSt
     assert wanted.placeholders == ["Pdf File"]
 
 
+@pytest.mark.parametrize(("planned_title", "title"), [("Sum up", "Sum up"), ("", "Draft")])
+def test_a_new_node_gets_the_title_of_the_plan(planned_title: str, title: str) -> None:
+    node = PlannedNode(node_id="llmAgentflow_0", node_name="llmAgentflow", purpose="x", label=planned_title)
+    wanted = plan(nodes=[node], flow_kind="AGENTFLOW")
+    (op,) = with_planned_values(
+        [AddNode(node_name="llmAgentflow", node_id="llmAgentflow_0", label="Draft")], wanted, GraphIR.empty()
+    )
+    assert isinstance(op, AddNode)
+    assert op.label == title
+
+
 @pytest.mark.parametrize(("kind", "described"), [("AGENTFLOW", "Sorts the mail by topic."), ("CHATFLOW", None)])
 def test_a_new_step_is_described_by_its_purpose(kind: Any, described: str | None) -> None:
     node = PlannedNode(node_id="x_0", node_name="llmAgentflow", purpose="Sorts the mail\nby topic.")
