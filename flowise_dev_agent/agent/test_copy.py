@@ -40,11 +40,12 @@ async def to_test(
         return AskedFlow(flow.id, Simulation(flow.flow_data))
     simulation = await domains.primary.simulate(context, flow.flow_data, suite.cases)
     graph = GraphIR.from_flow_data(flow.flow_data)
-    if simulation.acting or (simulation.stand_ins and uploaded_file(graph)):
+    needed = bool(simulation.stand_ins) or simulation.by_message
+    if simulation.acting or (needed and uploaded_file(graph)):
         does = [*simulation.acting, *(one.action for one in simulation.stand_ins)]
-        why = text("not_tested.acts", actions="; ".join(dict.fromkeys(does)))
+        why = text("not_tested.acts", actions="; ".join(dict.fromkeys(does))) if does else text("not_tested.schedule")
         return AskedFlow(flow.id, Simulation(flow.flow_data), forbidden=why)
-    if not simulation.stand_ins:
+    if not needed:
         return AskedFlow(flow.id, simulation)
     written = await context.publisher.create(
         name=f"{flow.name} (test)",

@@ -16,6 +16,8 @@ DEFAULT_QUESTION: Final = "Hello, what can you do for me?"
 #: Most test cases of a plan, including those that code adds.
 MOST_TESTS: Final = 10
 _START: Final = "startAgentflow"
+#: Message of a schedule that has no text.
+_SCHEDULED: Final = "(schedule)"
 _WEBHOOK_FIELD: Final = re.compile(r"\{\{\s*\$webhook\.body\.([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)")
 
 
@@ -55,11 +57,14 @@ def _message(row: Mapping[str, object]) -> str:
     return str(row.get("value2") or "") if row.get("type") == "string" and by_question and plain else ""
 
 
-def why_not_testable(case: TestCase, graph: GraphIR) -> str | None:
-    """Reason why a test case cannot run here; None if it can."""
+def why_not_testable(case: TestCase, graph: GraphIR, *, in_copy: bool = False) -> str | None:
+    """Reason why a test case cannot run here; None if it can. The copy of a flow that starts by a schedule is started
+    by a message (`in_copy`), unless the schedule fills in a form.
+    """
     start = _start_of(graph)
     if case.input == "schedule":
-        return text("not_tested.schedule")
+        by_message = in_copy and start.get("scheduleInputMode") != "form"
+        return None if by_message else text("not_tested.schedule")
     if case.input != "webhook":
         return None
     if start.get("webhookEnableAuth"):
@@ -89,7 +94,8 @@ def _as_started(case: TestCase, graph: GraphIR) -> TestCase:
         case "webhookTrigger":
             return case.model_copy(update={"input": "webhook", "payload": case.payload or _body(graph, case.turns[0])})
         case "scheduleInput":
-            return case.model_copy(update={"input": "schedule"})
+            said = str(start.get("scheduleDefaultInput") or _SCHEDULED)
+            return case.model_copy(update={"input": "schedule", "turns": [said]})
         case _:
             return case.model_copy(update={"input": "chat"})
 

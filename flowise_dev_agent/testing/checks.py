@@ -219,7 +219,8 @@ def _category_of(failure: str) -> VerdictCategory:
 def unmet_by(trial: Trial, trace: Trace, expect: Expectation, flow: TestedFlow) -> list[Unmet]:
     """Unmet expectations of a trial. Documents are expected only of a flow that shows them."""
     ran = {step.node_id for step in trace.steps}
-    used = [without_number(tool) for tool in trial.used_tools]
+    # A tool that is a step of its own is used when it runs.
+    used = [without_number(tool) for tool in (*trial.used_tools, *ran)]
     sources = " ".join(source.model_dump_json() for source in trace.sources).casefold()
     said = trial.answer.casefold()
     found: list[Unmet] = []

@@ -23,6 +23,8 @@ from flowise_dev_agent.testing import effects
 from flowise_dev_agent.testing.tool_names import spelt
 
 _TOOLKIT: Final = "openAPIToolkit"
+_STARTED_BY: Final = "startInputType"
+_SCHEDULE: Final = "scheduleInput"
 _ROWS: Final = "agentTools"
 _ROW_TOOL: Final = "agentSelectedTool"
 #: Reads of the answer of an HTTP step, which its stand-in does not have under this path.
@@ -81,6 +83,8 @@ class Simulation:
     acting: Sequence[str] = ()
     #: Original type of each replaced step.
     types: Mapping[str, str] = field(default_factory=dict[str, str])
+    #: A message starts the flow instead of its schedule.
+    by_message: bool = False
 
     def actions(self) -> list[str]:
         """Actions of the flow on the world, which its tests simulate."""
@@ -126,6 +130,7 @@ def simulated(graph: GraphIR, schemas: Schemas, tests: Iterable[TestCase] = ()) 
     types: dict[str, str] = {}
     nodes: list[FlowNode] = []
     reads = _reads_of_http(whole)
+    by_message = False
     for node in graph.nodes:
         effect = effects.step_effect(node.name, node.category, node.inputs)
         new = node
@@ -141,6 +146,9 @@ def simulated(graph: GraphIR, schemas: Schemas, tests: Iterable[TestCase] = ()) 
                     types[node.id] = node.name
             elif effect == "changes":
                 acting.append(node.label or node.id)
+        elif node.inputs.get(_STARTED_BY) == _SCHEDULE and node.inputs.get("scheduleInputMode") != "form":
+            by_message, new = True, node.copy()
+            new.set_inputs({**node.inputs, _STARTED_BY: "chatInput"})
         elif isinstance(rows := node.inputs.get(_ROWS), list) and has_toolkit:
             changed, found = _rows(node, rows, given, schemas)
             if found:
@@ -148,11 +156,11 @@ def simulated(graph: GraphIR, schemas: Schemas, tests: Iterable[TestCase] = ()) 
                 new = node.copy()
                 new.set_inputs({**node.inputs, _ROWS: changed})
         nodes.append(new)
-    if not stand_ins:
+    if not stand_ins and not by_message:
         return Simulation(whole, acting=acting)
     moved = {read: key for read, key in reads.items() if read[0] in types}
     nodes = [_reading(node, moved) for node in nodes] if moved else nodes
-    return Simulation(graph.with_parts(nodes, graph.edges).to_flow_data(), stand_ins, acting, types)
+    return Simulation(graph.with_parts(nodes, graph.edges).to_flow_data(), stand_ins, acting, types, by_message)
 
 
 def _answers_of(tests: Iterable[TestCase]) -> dict[str, dict[str, JsonValue]]:
@@ -303,7 +311,7 @@ def _toolkit_inputs(
     about = next((str(value) for key, value in inputs.items() if key.casefold().endswith("description") and value), "")
     paths: dict[str, Any] = {}
     for name in names:
-        given: JsonObject = {"type": "object", "properties": _arguments(type_, name)}
+        given: JsonObject = {"type": "object", "properties": _arguments(type_, name, inputs)}
         operation = {
             "operationId": name,
             "description": about or f"{type_.label if type_ else ''}: {name}",
@@ -326,9 +334,20 @@ def _toolkit_inputs(
     }
 
 
-def _arguments(type_: NodeSchema | None, action: str) -> JsonObject:
-    """Arguments of a tool's action: the fields that Flowise shows for it, else one text."""
+def _arguments(type_: NodeSchema | None, action: str, inputs: Mapping[str, Any]) -> JsonObject:
+    """Arguments of a tool's action: those that its schemas declare and the fields that Flowise shows for it, else one
+    text.
+    """
     found: JsonObject = {}
+    for name, declared in inputs.items():
+        fields = _parsed(declared) if name.endswith("Schema") else None
+        for key, field_ in fields.items() if isinstance(fields, dict) else ():
+            about = field_ if isinstance(field_, dict) else {}
+            kind = str(about.get("type"))
+            found[key] = {
+                "type": kind if kind in ("number", "boolean") else "string",
+                "description": str(about.get("description") or key),
+            }
     for entry in type_.input_definitions if type_ else ():
         shown: Any = entry.get("show") or {}
         if any(key.casefold().endswith("actions") and action in wanted for key, wanted in shown.items()):

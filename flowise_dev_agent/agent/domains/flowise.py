@@ -178,7 +178,7 @@ class FlowiseCapability(FlowDomain):
     def generate_tests(self, plan: Plan, flow_data: str, *, trials: int) -> TestSuite:
         graph = GraphIR.from_flow_data(flow_data)
         cases = cases_for(plan.tests, graph)
-        reasons = {case.id: why for case in cases if (why := why_not_testable(case, graph))}
+        reasons = {case.id: why for case in cases if (why := why_not_testable(case, graph, in_copy=True))}
         return TestSuite(cases, trials, reasons)
 
     def more_tests(self, suite: TestSuite, flow_data: str, ran: Set[str]) -> list[TestCase]:

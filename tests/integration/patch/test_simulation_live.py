@@ -197,6 +197,18 @@ async def test_an_address_that_a_test_answers_is_not_called_and_its_branches_are
         assert not any(key.startswith("simulated_") for key in run.trace.state)
 
 
+async def test_a_scheduled_flow_runs_in_its_copy(world: World) -> None:
+    ops = [
+        add("startAgentflow", startInputType="scheduleInput", scheduleType="cronExpression"),
+        SetParam(node_id="startAgentflow_0", param_name="scheduleCronExpression", value="30 6 * * 1-5"),
+        SetParam(node_id="startAgentflow_0", param_name="scheduleInputMode", value="none"),
+        add("directReplyAgentflow", directReplyMessage="Nothing is low."),
+        connect("startAgentflow_0", "directReplyAgentflow_0"),
+    ]
+    run, _ = await world.ask(ops, "AGENTFLOW")
+    assert (run.trial.error, run.trial.answer) == ("", "Nothing is low.")
+
+
 async def test_what_only_reads_stays(world: World, outside: Outside, schemas: Schemas) -> None:
     ops = [
         add("startAgentflow"),

@@ -11,6 +11,7 @@ from flowise_dev_agent.patch import GraphIR, compile_ops
 from flowise_dev_agent.patch.model.ops import PatchOp, SetParam
 from flowise_dev_agent.schemas.plan import Criterion, Part, TestCase
 from flowise_dev_agent.schemas.verdict import CriterionVote, Evidence, Trace, TracedTool, TraceStep, Trial, Verdict
+from flowise_dev_agent.testing.cases import cases_for, why_not_testable
 from flowise_dev_agent.testing.effects import step_effect, tool_effect
 from flowise_dev_agent.testing.judging import judged
 from flowise_dev_agent.testing.simulation import sample_answer, simulated
@@ -169,3 +170,30 @@ def test_what_was_simulated_is_told_from_the_trace(catalogue: NodeStore) -> None
         True,
         {"url": "https://api.example.com/orders/7"},
     )
+
+
+def test_the_copy_of_a_scheduled_flow_is_started_by_a_message(catalogue: NodeStore) -> None:
+    flow = graph(
+        catalogue,
+        add("startAgentflow", startInputType="scheduleInput", scheduleInputMode="text", scheduleDefaultInput="Report."),
+        add("directReplyAgentflow", directReplyMessage="Done."),
+        connect("startAgentflow_0", "directReplyAgentflow_0"),
+    )
+    made = simulated(flow, catalogue.schemas)
+    start = GraphIR.from_flow_data(made.flow_data).node("startAgentflow_0")
+    assert start is not None
+    assert (made.by_message, start.inputs["startInputType"]) == (True, "chatInput")
+    (case,) = cases_for([TestCase(id="t1", turns=["Hello"])], flow)
+    assert (case.input, case.turns) == ("schedule", ["Report."])
+    assert why_not_testable(case, flow, in_copy=True) is None
+    assert why_not_testable(case, flow) is not None
+
+
+def test_a_request_tool_takes_the_parameters_that_it_declares(catalogue: NodeStore) -> None:
+    fields = {"format": {"type": "string", "required": True, "description": "A4 or A5"}, "copies": {"type": "number"}}
+    flow = graph(catalogue, add("requestsPost", requestsPostName="order", requestsPostBodySchema=json.dumps(fields)))
+    (node,) = GraphIR.from_flow_data(simulated(flow, catalogue.schemas).flow_data).nodes
+    _, encoded, _ = node.inputs["openApiFile"].split(",")
+    (path,) = json.loads(base64.b64decode(encoded))["paths"].values()
+    properties = path["post"]["requestBody"]["content"]["application/json"]["schema"]["properties"]
+    assert {name: one["type"] for name, one in properties.items()} == {"format": "string", "copies": "number"}
