@@ -70,6 +70,10 @@ PLACES = (
 )
 
 
+#: Words that the plan says nowhere else: steps and reasons that say nothing new are left out.
+UNHEARD = " ".join(f"unheard{number}" for number in range(40))
+
+
 def plan_with(said: Mapping[str, str]) -> tuple[Plan, ShownPlan]:
     """A plan with a text in every place, and what it does to the flow."""
 
@@ -89,14 +93,16 @@ def plan_with(said: Mapping[str, str]) -> tuple[Plan, ShownPlan]:
         flow_name=at("flow_name")[:120],
         nodes=[PlannedNode(node_id="chatOpenAI_0", node_name="chatOpenAI", purpose=at("purpose"))],
         values=[PlannedValue(node_id="chatOpenAI_0", param=at("field"), value=at("new"))],
-        steps=[at("step")],
+        steps=[f"{at('step')} {UNHEARD}"],
         criteria=[Criterion(id="c1", text=at("criterion"), not_tested=at("not_tested"))],
         approaches=[Approach(label=at("approach")[:80], description=at("description"))],
         tests=[TestCase(id="t1", turns=[at("turn")])],
         placeholders=[at("placeholder")],
         parts=[
             Part(id="p1", quote=at("quote"), state="assumed", reason=at("reason")),
-            Part(id="p2", quote=at("quote"), state="covered", reason=at("reason"), nodes=["chatOpenAI_0"]),
+            Part(
+                id="p2", quote=at("quote"), state="covered", reason=f"{at('reason')} {UNHEARD}", nodes=["chatOpenAI_0"]
+            ),
             Part(id="p3", quote=at("quote"), state="not_possible", reason=at("reason")),
         ],
         findings=[Finding(code="OPTION_UNKNOWN", severity="warning", message=at("finding"), params={"value": "x"})],
