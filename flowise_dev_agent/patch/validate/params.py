@@ -8,6 +8,7 @@ from flowise_dev_agent.patch.model.attached_files import is_stand_in
 from flowise_dev_agent.patch.model.findings import Finding, error, warning
 from flowise_dev_agent.patch.model.flow_data import InputEntry, Values
 from flowise_dev_agent.patch.model.json_text import dump_json, is_uuid
+from flowise_dev_agent.patch.model.placeholders import stands_in
 from flowise_dev_agent.patch.model.references import has_variable
 from flowise_dev_agent.patch.model.values import ValueProblem, is_empty, normalize
 from flowise_dev_agent.patch.model.visibility import js_truthy
@@ -157,7 +158,8 @@ def id_problem(flow: FlowContext, owner: str, param: InputEntry, value: Any, whe
     ``owner`` is the type of the node, or of the model or tool inside it, that has the field.
     """
     what = CHOSEN_BY_ID.get(str(param.get("loadMethod")))
-    if what is None or is_empty(value) or has_variable(value):
+    # A placeholder is named to the person, who chooses there what does not exist yet.
+    if what is None or is_empty(value) or has_variable(value) or stands_in(value):
         return None
     given = value.partition(":")[0] if isinstance(value, str) else ""
     hint = f"Take the id from the list of options of `{name}`; if it is not known, leave this to the person."

@@ -31,6 +31,7 @@ from flowise_dev_agent.patch import (
 from flowise_dev_agent.patch.model.attached_files import new_store
 from flowise_dev_agent.patch.model.definitions import type_set
 from flowise_dev_agent.patch.model.nested import nested_components
+from flowise_dev_agent.patch.model.placeholders import stands_in
 from flowise_dev_agent.patch.model.references import has_variable
 from flowise_dev_agent.patch.model.values import is_empty
 from flowise_dev_agent.planning.context import PlanContext
@@ -210,6 +211,8 @@ async def _missing_resources(plan: Plan, graph: GraphIR, schemas: Schemas, flowi
         if choice.lists not in options:
             options[choice.lists] = await _options(flowise, *choice.lists)
         there = options[choice.lists]
+        if stands_in(choice.value):
+            continue
         if there is None or choice.value.partition(":")[0] in {str(one["name"]).partition(":")[0] for one in there}:
             continue
         names = [f"{one['name']} ({_shown(str(one.get('label') or one['name']))})" for one in there]
@@ -234,7 +237,10 @@ async def _missing_resources(plan: Plan, graph: GraphIR, schemas: Schemas, flowi
 
 def _hint(what: str, names: list[str]) -> str:
     if not names:
-        return f"There is no {what} on the server. Plan without it, and mark the part as not_possible with this reason."
+        return (
+            f"There is no {what} on the server. Plan a placeholder there, for what the person will make and choose; "
+            "or plan without it, and mark the part as not_possible with this reason."
+        )
     rest = f" and {len(names) - _NAMES_SHOWN} more" if len(names) > _NAMES_SHOWN else ""
     return f"There are: {', '.join(names[:_NAMES_SHOWN])}{rest}. Take one, or mark the part as not_possible."
 

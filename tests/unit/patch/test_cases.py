@@ -120,7 +120,12 @@ def test_what_a_tool_or_a_text_takes_from_the_server_is_looked_up(schemas: Schem
 
 
 def test_a_store_that_a_session_makes_before_it_writes_is_not_missing(schemas: Schemas) -> None:
-    for store, code in ((stand_in_id("Notes"), []), ("11111111-2222-4333-8444-555555555555", ["NOT_ON_SERVER"])):
+    to_come = "[PLACEHOLDER: choose the store]"
+    for store, code in (
+        (stand_in_id("Notes"), []),
+        (to_come, []),
+        ("11111111-2222-4333-8444-555555555555", ["NOT_ON_SERVER"]),
+    ):
         node = AddNode(node_name="documentStore", node_id="store", params={"selectedStore": store})
         flow = compile_ops(GraphIR.empty(), [node], schemas).flow_data
         found = validate_flow(flow, schemas=schemas, credentials=None, server={"document store": {}})
