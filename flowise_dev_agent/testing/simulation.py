@@ -49,7 +49,8 @@ _TOOL_NAMES: Final[Mapping[str, str]] = {
     "requestsDelete": "requests_delete",
 }
 _SAFE_NAME: Final = re.compile(r"[^A-Za-z0-9_-]+")
-#: Flowise reads a body as JSON5; this is as strict as it where a text breaks out of its quotes.
+#: Flowise reads a body as JSON5; this is as strict as it where a text breaks out of its quotes. An address that is
+#: still to be filled in is told elsewhere.
 _BODY_CHECK: Final = r"""
 if ($bodyType === 'json' && $body) {
   const cleaned = $body.replace(/'/g, '"').replace(/,(\s*[}\]])/g, '$1').replace(/([{,]\s*)(\w+)\s*:/g, '$1"$2":');
@@ -58,7 +59,7 @@ if ($bodyType === 'json' && $body) {
     throw new Error('Invalid JSON format in body. Original error: ' + $body.slice(0, 200));
   }
 }
-if (!/^https?:\/\/./i.test($url)) throw new Error('Invalid URL: ' + $url);
+if (!/^(?:https?:\/\/.|\[PLACEHOLDER)/i.test($url)) throw new Error('Invalid URL: ' + $url);
 """
 
 

@@ -197,6 +197,13 @@ async def test_an_address_that_a_test_answers_is_not_called_and_its_branches_are
         assert not any(key.startswith("simulated_") for key in run.trace.state)
 
 
+async def test_an_address_that_is_still_to_be_filled_in_is_simulated(world: World, outside: Outside) -> None:
+    del outside
+    ops = http_flow(world.bind, "[PLACEHOLDER: the address of your shop]", '{"q": "plain"}')
+    run, _ = await world.ask(ops, "AGENTFLOW", {"httpAgentflow_0": {"order": {"id": "A-7"}}})
+    assert (run.trial.error, run.trial.answer) == ("", "Order A-7 is in.")
+
+
 async def test_a_scheduled_flow_runs_in_its_copy(world: World) -> None:
     ops = [
         add("startAgentflow", startInputType="scheduleInput", scheduleType="cronExpression"),
