@@ -1,6 +1,7 @@
 """Rules of nodes whose form follows from their fields: branches of conditions, and configs of models and tools."""
 
 from collections.abc import Sequence
+from typing import Final
 
 from flowise_dev_agent.patch.compile.batch import Batch
 from flowise_dev_agent.patch.compile.edges import remove_edge
@@ -13,10 +14,13 @@ from flowise_dev_agent.patch.model.nested import complete_config, nested_compone
 from flowise_dev_agent.patch.model.node import FlowNode
 from flowise_dev_agent.patch.model.ops import Connect
 from flowise_dev_agent.patch.model.outputs import Output
-from flowise_dev_agent.patch.model.schema import Schemas
+from flowise_dev_agent.patch.model.schema import NodeSchema, Schemas
 from flowise_dev_agent.patch.model.suggest import closest
 from flowise_dev_agent.patch.model.values import normalize
 from flowise_dev_agent.patch.model.visibility import row_fields
+
+#: Types of fields that hold several options.
+_OPTION_LISTS: Final = frozenset({"multiOptions", "asyncMultiOptions"})
 
 
 def connect_agentflow_nodes(batch: Batch, op: Connect, source: FlowNode, target: FlowNode) -> None:
@@ -105,10 +109,20 @@ def derived_inputs(definitions: Sequence[InputEntry], inputs: Inputs, schemas: S
         schema = schemas.get(nested.component)
         if schema is None:
             continue  # the validator says so
-        config = complete_config(nested, schema)
+        config = _with_lists_as_text(complete_config(nested, schema), schema)
         if config != nested.config:
             inputs = with_value(inputs, nested.steps, config)
     return inputs
+
+
+def _with_lists_as_text(config: Inputs, schema: NodeSchema) -> Inputs:
+    """The config with lists of options as JSON text: Flowise parses them, and takes a list for no option at all."""
+    lists = {
+        entry["name"]: normalize(entry, config[entry["name"]])[0]
+        for entry in schema.input_definitions
+        if entry["type"] in _OPTION_LISTS and isinstance(config.get(entry["name"]), list)
+    }
+    return {**config, **lists} if lists else config
 
 
 def _derive_configs(batch: Batch, node_id: str) -> None:
@@ -119,7 +133,9 @@ def _derive_configs(batch: Batch, node_id: str) -> None:
 
 
 def _type_rows(batch: Batch, node_id: str) -> None:
-    """Store the switches in rows as booleans: the server compares them strictly, and the text "true" is never true."""
+    """Store the switches in rows as booleans, and what is compared as text as texts: the server compares switches
+    strictly, and fails on a text that is none.
+    """
     node = batch.nodes[node_id]
     for entry in node.params:
         rows = node.inputs.get(entry["name"])
@@ -134,8 +150,14 @@ def _type_rows(batch: Batch, node_id: str) -> None:
 
 
 def _switches(parts: Sequence[InputEntry], row: Values) -> Inputs:
-    switches = [str(part["name"]) for part in parts if part["type"] == "boolean"]
-    return {name: normalize({"name": name, "type": "boolean"}, row[name])[0] for name in switches if name in row}
+    typed: Inputs = {}
+    for part in parts:
+        name = str(part["name"])
+        if name in row and part["type"] == "boolean":
+            typed[name] = normalize({"name": name, "type": "boolean"}, row[name])[0]
+        elif part["type"] == "string" and isinstance(row.get(name), bool | int | float):
+            typed[name] = dump_json(row[name])
+    return typed
 
 
 def _derive_branches(batch: Batch, node_id: str) -> None:

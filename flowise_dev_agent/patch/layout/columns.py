@@ -66,7 +66,7 @@ def place(
     layers = _layers(heights, consumers)
     placed: dict[str, Box] = dict(fixed)
     occupied = _Occupied(fixed.values())
-    inserted = _inserted(layers, links, fixed)
+    inserted = _inserted(layers, producers, fixed)
     for node_id in [*inserted, *(one for one in chain.from_iterable(layers) if one not in inserted)]:
         width = widths.get(node_id, WIDTH) if widths else WIDTH
         if sources := inserted.get(node_id):
@@ -89,13 +89,15 @@ def place(
     return {node_id: placed[node_id] for node_id in chain.from_iterable(reversed(layers))}
 
 
-def _inserted(layers: Sequence[Sequence[str]], links: Sequence[Link], fixed: Mapping[str, Box]) -> dict[str, list[str]]:
+def _inserted(
+    layers: Sequence[Sequence[str]], producers: Mapping[str, Sequence[Link]], fixed: Mapping[str, Box]
+) -> dict[str, list[str]]:
     """New nodes behind placed ones, each with its sources, in the order in which the flow runs: they stand to the right
     of these. What feeds a placed node and is fed by none stands to the left of it.
     """
     found: dict[str, list[str]] = {}
     for node_id in chain.from_iterable(reversed(layers)):
-        sources = [link.source for link in links if link.target == node_id]
+        sources = [link.source for link in producers[node_id]]
         if behind := [one for one in sources if one in fixed or one in found]:
             found[node_id] = behind
     return found

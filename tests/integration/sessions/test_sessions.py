@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 from procrastinate import PsycopgConnector
-from procrastinate.manager import JobManager
 
 from flowise_dev_agent.errors import (
     InvalidAnswerError,
@@ -19,7 +18,7 @@ from flowise_dev_agent.errors import (
 )
 from flowise_dev_agent.ops import Runtime
 from flowise_dev_agent.persistence import Blobs, Events, Sessions
-from flowise_dev_agent.persistence.queue import RUN_QUEUE
+from flowise_dev_agent.persistence.queue import RUN_QUEUE, _Jobs
 from flowise_dev_agent.schemas.base import Failure
 from flowise_dev_agent.schemas.interrupts import ClarificationInterrupt
 from flowise_dev_agent.schemas.requests import ResumeSession, StartSession
@@ -163,20 +162,20 @@ async def test_what_was_queued_before_a_consumer_listened_starts_when_it_listens
     database_dsn: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looked, queued = asyncio.Event(), asyncio.Event()
-    listen, fetch = PsycopgConnector.listen_notify, JobManager.fetch_job
+    listen, fetch = PsycopgConnector.listen_notify, _Jobs.fetch_job
 
     async def listen_late(self: Any, on_notification: Any, channels: Any) -> None:
         await queued.wait()
         await listen(self, on_notification=on_notification, channels=channels)
 
-    async def fetched(self: JobManager, queues: Any, worker_id: int) -> Any:
+    async def fetched(self: _Jobs, queues: Any, worker_id: int) -> Any:
         job = await fetch(self, queues, worker_id)
         if RUN_QUEUE in queues and job is None:
             looked.set()
         return job
 
     monkeypatch.setattr(PsycopgConnector, "listen_notify", listen_late)
-    monkeypatch.setattr(JobManager, "fetch_job", fetched)
+    monkeypatch.setattr(_Jobs, "fetch_job", fetched)
     async with running_engine(database_dsn, timings=replace(FAST, poll=600)) as engine:
         await looked.wait()
         started = [await engine.service.start(script("end:accepted")) for _ in range(3)]

@@ -17,6 +17,7 @@ from flowise_dev_agent.cli.console import fail_with, in_terminal_words
 from flowise_dev_agent.cli.startup import Exit
 from flowise_dev_agent.client import ServiceError
 from flowise_dev_agent.schemas.requests import StartSession
+from flowise_dev_agent.texts import catalogue
 from tests.unit.cli.conftest import Run
 
 
@@ -178,6 +179,7 @@ def test_what_the_service_says_of_routes_is_said_in_commands(capsys: pytest.Capt
         for hint in re.findall(r'(?:hint=|hint = )f?"([^"]*)"', path.read_text(encoding="utf-8"))
         if route.search(hint)
     ]
+    texts += [words for words in catalogue("en").values() if route.search(words)]
     assert len(texts) > 8
     assert [text for text in texts if route.search(in_terminal_words(text))] == []
     assert in_terminal_words("List the sessions with GET /sessions.").endswith("`flowise-dev-agent sessions list`.")

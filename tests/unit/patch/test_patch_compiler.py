@@ -168,7 +168,7 @@ def test_refusals_name_op_field_and_what_is_allowed(schemas: Schemas, op: PatchO
     ("op", "right"),
     [
         (_add("chatOpenIA", "m"), {"node_name": "chatOpenAI", "node_id": "m"}),
-        (_add("chatOpenAI", "m", temprature=0.5), {"params": {"temperature": 0.5}}),
+        (_add("chatOpenAI", "m", temprature=0.5), {"params": [{"name": "temperature", "value": 0.5}]}),
         (SetParam(node_id="chatOpenAI_0", param_name="temprature", value=1), {"param_name": "temperature", "value": 1}),
         (SetParam(node_id="chatOpenIA_0", param_name="temperature", value=1), {"node_id": "chatOpenAI_0", "value": 1}),
         (_connect("chatOpenAI_0", "llmChain_0", "modell"), {"target_anchor": "model"}),
@@ -189,7 +189,8 @@ def test_a_refusal_shows_the_op_as_it_would_be_right(schemas: Schemas, op: Patch
 
     example = finding.hint[finding.hint.index('{"op_type"') :]
     (corrected,) = ops_from_json(f"[{example}]")
-    assert json.loads(example).items() >= {"op_type": op.op_type, **right}.items()
+    shown = json.loads(example)
+    assert {name: shown.get(name) for name in ("op_type", *right)} == {"op_type": op.op_type, **right}
     compile_ops(base, [corrected], schemas)
 
 
@@ -387,3 +388,25 @@ def test_an_anchor_with_one_possible_partner_is_completed(schemas: Schemas, outp
     ]
     (edge,) = compile_ops(GraphIR.empty(), ops, schemas).graph.edges
     assert (edge.output_name, edge.input_name) == ("document", "document")
+
+
+def test_options_of_a_tool_inside_a_step_are_stored_as_text(schemas: Schemas) -> None:
+    """Flowise parses them; a list would be no option at all, so that the agent had no tool."""
+    config = {"calendarType": "event", "eventActions": ["listEvents", "getEvent"]}
+    rows = [{"agentSelectedTool": "googleCalendarTool", "agentSelectedToolConfig": config}]
+    graph = compile_ops(GraphIR.empty(), [_add("agentAgentflow", "a", agentTools=rows)], schemas).graph
+    node = graph.node("a")
+    assert node is not None
+    assert node.inputs["agentTools"][0]["agentSelectedToolConfig"]["eventActions"] == '["listEvents","getEvent"]'
+
+
+def test_what_a_condition_compares_as_text_is_stored_as_text(schemas: Schemas) -> None:
+    """The server calls methods of a text on it, and fails on anything else."""
+    rows = [
+        {"type": "string", "value1": "{{ $form.cracked }}", "operation": "equal", "value2": True},
+        {"type": "number", "value1": "{{ $form.age }}", "operation": "larger", "value2": 5},
+    ]
+    graph = compile_ops(GraphIR.empty(), [_add("conditionAgentflow", "c", conditions=rows)], schemas).graph
+    node = graph.node("c")
+    assert node is not None
+    assert [row["value2"] for row in node.inputs["conditions"]] == ["true", 5]
