@@ -38,7 +38,6 @@ _SENTENCE_END: Final = re.compile(r"(?<=[.!?])\s+")
 _IN_ROW: Final = re.compile(r"(.+)\[\d+\]\.(\w+)")
 #: Id of a node; in a reference to what it gives, the words behind it are part of the id.
 _NODE_ID: Final = re.compile(r"(?<![\w/=&?-])([A-Za-z]\w*_\d+)(?:\.data\.instance)?(?![\w/=&-])")
-_FENCE: Final = re.compile(r"  (```+)")
 #: Headings of stored plans in languages that this service no longer writes.
 _FORMER_HEADINGS: Final = {
     "plan.heading.personal_data": ("Dati personali", "Persoonsgegevens", "Dane osobowe", "Dados pessoais")
@@ -121,10 +120,10 @@ def plan_markdown(plan: Plan, details: ShownPlan | None = None, language: str = 
     words = _Words(plan, given, language)
     sections: list[tuple[str, Sequence[str]]] = [
         ("plan.heading.not_done", [words.part(part) for part in plan.not_done]),
-        ("plan.heading.to_do", [in_markdown(one) for one in given.to_do]),
+        ("plan.heading.to_do", [words.text(one) for one in given.to_do]),
         (
             "plan.heading.findings",
-            [in_markdown(sentence(one.code, one.params, language) or one.message) for one in plan.findings],
+            [words.text(sentence(one.code, one.params, language) or one.message) for one in plan.findings],
         ),
         ("plan.heading.assumed", [words.part(part) for part in plan.parts if part.state == "assumed"]),
         ("plan.heading.asked", words.covered()),
@@ -134,32 +133,33 @@ def plan_markdown(plan: Plan, details: ShownPlan | None = None, language: str = 
         ("plan.heading.removed", [f"**{words.node(node)}**" for node in given.removed]),
         # The summary names the first ones.
         ("plan.heading.kept", [f"**{words.node(node)}**" for node in given.kept[_NAMES + 1 :]]),
-        ("plan.heading.allows", [in_markdown(one) for one in given.allows]),
-        ("plan.heading.steps", [in_markdown(one) for one in words.new_in(plan.steps)]),
+        ("plan.heading.allows", [words.text(one) for one in given.allows]),
+        ("plan.heading.steps", [words.text(one) for one in words.new_in(plan.steps)]),
         (
             "plan.heading.approaches",
-            [f"**{in_markdown(one.label)}**: {in_markdown(one.description)}" for one in plan.approaches],
+            [f"**{words.text(one.label)}**: {words.text(one.description)}" for one in plan.approaches],
         ),
         (
             "plan.heading.credentials",
-            [in_markdown(credential_name(name)) for name in plan.credential_requirements if not given.allows],
+            [words.text(credential_name(name)) for name in plan.credential_requirements if not given.allows],
         ),
         (
             "plan.heading.mappings",
             [
-                f"{_code(one.source)} → {_code(one.target)}" + (f" ({said('plan.personal')})" if one.personal else "")
+                f"{words.code(one.source)} → {words.code(one.target)}"
+                + (f" ({said('plan.personal')})" if one.personal else "")
                 for one in plan.mappings
             ],
         ),
-        ("plan.heading.personal_data", [_code(name) for name in plan.pii_fields]),
+        ("plan.heading.personal_data", [words.code(name) for name in plan.pii_fields]),
         ("plan.heading.criteria", [words.criterion(one) for one in plan.criteria]),
         ("plan.heading.questions", [words.test(one) for one in plan.tests]),
     ]
-    lines = [f"# {in_markdown(plan.flow_name)}", "", in_markdown(shortened(" ".join(plan.goal.split()), _GOAL))]
-    lines += ["", *(f"- {in_markdown(line)}" for line in words.summary())]
+    lines = [f"# {words.text(plan.flow_name)}", "", words.text(shortened(" ".join(plan.goal.split()), _GOAL))]
+    lines += ["", *(f"- {words.text(line)}" for line in words.summary())]
     for title, items in sections:
         lines += ["", f"## {said(title)}", *(f"- {item}" for item in items)] if items else []
-    return visible(words.titled("\n".join(lines))) + "\n"
+    return visible("\n".join(lines)) + "\n"
 
 
 def without_section(markdown: str, heading: str) -> str:
@@ -284,21 +284,14 @@ class _Words:
         self._said_before = set(_SAID_WORD.findall(" ".join(told).casefold()))
         named = {one.node_id: one.label or one.node_name for one in plan.nodes} | given.names
         self._names = {id_: visible(" ".join(name.split())) for id_, name in named.items()}
-        self._titles = {id_: in_markdown(name) for id_, name in named.items()}
 
-    def titled(self, markdown: str) -> str:
-        """The Markdown with titles in place of the ids of nodes; fenced texts stay exact."""
+    def text(self, text: str) -> str:
+        """A text in Markdown, with titles in place of the ids of nodes. What is escaped is not joined again."""
+        return in_markdown(titled(text, self._names))
 
-        lines: list[str] = []
-        fence = ""
-        for line in markdown.split("\n"):
-            mark = _FENCE.match(line)
-            lines.append(line if fence or mark else titled(line, self._titles))
-            if mark and not fence:
-                fence = mark[1]
-            elif fence and line.strip() == fence:
-                fence = ""
-        return "\n".join(lines)
+    def code(self, name: str) -> str:
+        """A name as code."""
+        return f"`{' '.join(visible(titled(name, self._names).replace('`', chr(39))).split()) or ' '}`"
 
     # --- summary ------------------------------------------------------------------------------------------------------
 
@@ -343,11 +336,11 @@ class _Words:
 
     def title(self, id_: str) -> str:
         """Title of a node, in Markdown."""
-        return self._titles.get(id_) or in_markdown(id_)
+        return self.text(self._names.get(id_) or id_)
 
     def node(self, node: NamedNode) -> str:
         """Title of a node of the flow as it is."""
-        return self._titles.get(node.node_id) or in_markdown(node.label or node.node_id)
+        return self.text(self._names.get(node.node_id) or node.label or node.node_id)
 
     def outline(self) -> list[str]:
         """Lines of the outline, indented by their depth."""
@@ -356,13 +349,13 @@ class _Words:
             mark = f" ({self._said(f'plan.mark.{one.state}')})" if self._plan.operation == "update" else ""
             follower = self._given.outline[index + 1].title if index + 1 < len(self._given.outline) else ""
             ways = [
-                f"{in_markdown(way.name)} → ".lstrip()
-                + (f"**{in_markdown(way.to)}**" if way.to else self._said("plan.branch_ends"))
+                f"{self.text(way.name)} → ".lstrip()
+                + (f"**{self.text(way.to)}**" if way.to else self._said("plan.branch_ends"))
                 for way in one.leads_to
             ]
             if [way.to for way in one.leads_to] == [follower] and not one.leads_to[0].name:
                 ways = []
-            lines.append(f"{'  ' * one.depth}**{in_markdown(one.title)}**{mark}{self._about(one.purpose)}")
+            lines.append(f"{'  ' * one.depth}**{self.text(one.title)}**{mark}{self._about(one.purpose)}")
             lines += [f"{'  ' * (one.depth + 1)}{way}" for way in ways]
         if not lines:
             lines = [f"**{self.title(one.node_id)}**{self._about(one.purpose)}" for one in self._plan.nodes]
@@ -392,16 +385,14 @@ class _Words:
             )
         return lines
 
-    @staticmethod
-    def _about(purpose: str) -> str:
-        return f": {in_markdown(purpose)}" if purpose else ""
+    def _about(self, purpose: str) -> str:
+        return f": {self.text(purpose)}" if purpose else ""
 
-    @staticmethod
-    def _quote(part: Part, most: int = 1_000) -> str:
-        return f"\u201c{in_markdown(shortened(part.quote, most))}\u201d"
+    def _quote(self, part: Part, most: int = 1_000) -> str:
+        return f"\u201c{self.text(shortened(part.quote, most))}\u201d"
 
     def _reason(self, part: Part) -> str:
-        return in_markdown(translated(part.worded("reason"), self._language))
+        return self.text(translated(part.worded("reason"), self._language))
 
     def _does(self, id_: str) -> str:
         name = f"**{self.title(id_)}**"
@@ -438,28 +429,28 @@ class _Words:
         for value in values:
             place, _, name = value.param.rpartition(".")
             rows.setdefault(place, {})[name] = self._readable(value.new) or self._said("plan.empty")
-        where = f"**{in_markdown(values[0].node)}**, {self._listed_field(values[0])}"
-        told = [in_markdown(_row(row)) for row in rows.values()]
+        where = f"**{self.text(values[0].node)}**, {self._listed_field(values[0])}"
+        told = [self.text(_row(row)) for row in rows.values()]
         return f"{where}: {told[0]}" if len(told) == 1 else "\n  - ".join([f"{where}:", *told])
 
     def _listed_field(self, value: ShownValue) -> str:
         """Name of a field; of a row it is the name of its list."""
         row = _IN_ROW.fullmatch(value.param)
-        return in_markdown(value.list_label or in_words(row[1].rpartition(".")[2])) if row else self._field(value)
+        return self.text(value.list_label or in_words(row[1].rpartition(".")[2])) if row else self._field(value)
 
     def _value(self, value: ShownValue) -> str:
         """A field that is set: old and new value, or a longer text with its differences marked."""
-        where = f"**{in_markdown(value.node)}**, {self._field(value)}"
+        where = f"**{self.text(value.node)}**, {self._field(value)}"
         old, new = self._readable(value.old), self._readable(value.new)
         remark = f"\n\n  {self._said('plan.loses_text')}" if value.loses_text else ""
         if max(len(old), len(new)) <= _ON_THE_LINE and "\n" not in old + new:
-            now = f" ({self._said('plan.now')}: {in_markdown(old)})" if old else ""
-            return f"{where}: {in_markdown(new) or self._said('plan.empty')}{now}{remark}"
+            now = f" ({self._said('plan.now')}: {self.text(old)})" if old else ""
+            return f"{where}: {self.text(new) or self._said('plan.empty')}{now}{remark}"
         return f"{where}:\n\n{_marked(old, new) if old else _fenced(new)}{remark}"
 
     def _field(self, value: ShownValue) -> str:
         """Name of a field: its label, or its last name in words; of a message also whose it is."""
-        name = in_markdown(value.label or field_name(value.param))
+        name = self.text(value.label or field_name(value.param))
         place = f"{value.param.removesuffix('content')}role"
         role = next(
             (str(one.new) for one in self._given.values if (one.node_id, one.param) == (value.node_id, place)), ""
@@ -505,13 +496,13 @@ class _Words:
     def criterion(self, one: Criterion) -> str:
         """A criterion, and why no test shows it."""
         if not one.not_tested:
-            return in_markdown(one.text)
-        reason = self._said("plan.no_test") if one.not_tested == NO_TEST else in_markdown(one.not_tested)
-        return f"{in_markdown(one.text)} ({self._said('plan.not_tested')}: {reason})"
+            return self.text(one.text)
+        reason = self._said("plan.no_test") if one.not_tested == NO_TEST else self.text(one.not_tested)
+        return f"{self.text(one.text)} ({self._said('plan.not_tested')}: {reason})"
 
     def test(self, case: TestCase) -> str:
         """All turns of a test conversation."""
-        words = " → ".join(f"\u201c{in_markdown(turn)}\u201d" for turn in case.turns)
+        words = " → ".join(f"\u201c{self.text(turn)}\u201d" for turn in case.turns)
         decisions = ", ".join(self._said(f"plan.person_{one}") for one in case.human)
         return f"{words} ({decisions})" if decisions else words
 
@@ -601,11 +592,6 @@ def _store(store: PlannedStore, said: Callable[..., str]) -> str:
         else said("plan.store.in_memory")
     )
     return f"**{in_markdown(store.name)}**: {in_markdown(words)}; {in_markdown(where)}"
-
-
-def _code(text: str) -> str:
-    """A name as code."""
-    return f"`{' '.join(visible(text).replace('`', chr(39)).split()) or ' '}`"
 
 
 def _fenced(text: str, kind: str = "") -> str:

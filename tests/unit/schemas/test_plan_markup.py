@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from io import StringIO
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
@@ -164,6 +165,20 @@ def test_p85_no_text_in_a_plan_is_read_as_its_markup(said: dict[str, str]) -> No
         one for one in structure(plan_markdown(*plan_with(plain))) if one[0] != "fence"
     ]
     assert not any(mark in shown for mark in MARKS)
+
+
+@pytest.mark.parametrize(
+    ("title", "text"),
+    [
+        ("```", "a\\chatOpenAI_0"),
+        ("(https://evil.example)", "a [b]chatOpenAI_0"),
+        ("a [b]", "chatOpenAI_0(https://evil.example)"),
+        ("a <", "chatOpenAI_0!-- b -->"),
+    ],
+)
+def test_p85_a_title_in_place_of_an_id_joins_to_no_markup(title: str, text: str) -> None:
+    words = dict.fromkeys(("placeholder", "criterion", "finding", "turn", "leads_to", "mapping", "personal"), text)
+    assert structure(plan_markdown(*plan_with({"title": title, **words}))) == structure(plan_markdown(*plan_with({})))
 
 
 @given(TEXTS)
