@@ -114,7 +114,8 @@ def compile_ops(
         phases[_phase(op)].append((index, op))
     _apply(batch, chain.from_iterable(phases[: _SET_FIELDS + 1]))
     derive_fields(batch)
-    for index, op, name, value in batch.deferred:
+    # A tool is chosen before its settings, in whatever order they are given.
+    for index, op, name, value in sorted(batch.deferred, key=lambda one: (one[0], one[2].count("Config."))):
         batch.index, batch.op = index, op
         set_deferred_param(batch, op, name, value)
     _apply(batch, phases[_SET_INNER])

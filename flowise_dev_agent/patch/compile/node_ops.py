@@ -221,6 +221,8 @@ def _nested_definitions(batch: Batch, node: FlowNode, path: str) -> tuple[Steps,
             else:
                 break
             container = container.get(step)
+            if container is None and definitions and not matching:
+                container = {}  # the settings of a model or tool that was just chosen
     _no_such_param(batch, node, path, _by_name(definitions))
     return None
 

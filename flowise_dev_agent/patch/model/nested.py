@@ -76,7 +76,7 @@ def value_at(inputs: Values, steps: Steps) -> Any:
 def with_value(container: Any, steps: Steps, value: Any) -> Any:
     """The container with another value at a path; everything beside the path is shared.
 
-    The path must exist, except for its last key and a row just past the last.
+    The path must exist, except for its last key, a row just past the last, and the settings of a component.
     """
     if not steps:
         return value
@@ -85,7 +85,8 @@ def with_value(container: Any, steps: Steps, value: Any) -> Any:
         rows = container or []
         row = rows[step] if step < len(rows) else {}
         return [*rows[:step], with_value(row, rest, value), *rows[step + 1 :]]
-    return {**container, step: with_value(container.get(step), rest, value)}
+    fields = container or {}
+    return {**fields, step: with_value(fields.get(step), rest, value)}
 
 
 def with_bound(value: Any, before: Any) -> Any:

@@ -410,3 +410,22 @@ def test_what_a_condition_compares_as_text_is_stored_as_text(schemas: Schemas) -
     node = graph.node("c")
     assert node is not None
     assert [row["value2"] for row in node.inputs["conditions"]] == ["true", 5]
+
+
+def test_settings_of_a_tool_follow_its_choice_in_the_same_patch(schemas: Schemas) -> None:
+    chosen: dict[str, Any] = {
+        "agentTools[0].agentSelectedToolConfig.calendarType": "event",
+        "agentTools[0].agentSelectedToolConfig.eventActions": ["listEvents"],
+        "agentTools[0].agentSelectedTool": "googleCalendarTool",
+    }
+    for ops in (
+        [_add("agentAgentflow", "a", **chosen)],
+        [
+            _add("agentAgentflow", "a"),
+            *(SetParam(node_id="a", param_name=name, value=chosen[name]) for name in reversed(chosen)),
+        ],
+    ):
+        node = compile_ops(GraphIR.empty(), ops, schemas).graph.node("a")
+        assert node is not None
+        config = node.inputs["agentTools"][0]["agentSelectedToolConfig"]
+        assert (config["calendarType"], config["eventActions"]) == ("event", '["listEvents"]')
