@@ -9,17 +9,17 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, Final, Literal
 
+from flowise_dev_agent.patch.model.field_kinds import FieldKind, classified
+
 Effect = Literal["none", "reads", "changes"]
 
 HTTP: Final = "httpAgentflow"
 TOOL_STEP: Final = "toolAgentflow"
 FLOW_STEP: Final = "executeFlowAgentflow"
 FUNCTION_STEP: Final = "customFunctionAgentflow"
-#: Functions of a chatflow: their code is theirs, and may call out.
-FUNCTIONS: Final = frozenset({FUNCTION_STEP, "customFunction", "ifElseFunction"})
 TOOL_CATEGORIES: Final = frozenset({"Tools", "Tools (MCP)"})
-#: Chains that call an API that their documentation describes; they write whatever a model decides.
-API_CHAINS: Final = frozenset({"postApiChain", "openApiChain"})
+#: Nodes that act in any case: another flow, and chains that write whatever a model decides to an API.
+_ACT: Final = frozenset({FLOW_STEP, "seqExecuteFlow", "postApiChain", "openApiChain"})
 _NONE: Final = frozenset({"calculator", "currentDateTime", "jsonPathExtractor", "sequentialThinkingMCP", "chainTool"})
 _READS: Final = frozenset(
     {
@@ -31,7 +31,7 @@ _READS: Final = frozenset(
 _READING_METHODS: Final = frozenset({"", "GET", "HEAD"})
 _READING_ACTION: Final = re.compile(r"(?:get|list|search|find|read|lookup|fetch|query|describe|count)(?![a-z])")
 _CALLS_OUT: Final = re.compile(
-    r"\b(?:fetch|axios|XMLHttpRequest|WebSocket)\b|\brequire\s*\(|\bimport\s*\(|^\s*import\s", re.MULTILINE
+    r"\b(?:fetch|axios|require|XMLHttpRequest|WebSocket)\b|\bimport\s*\(|^\s*import\s", re.MULTILINE
 )
 
 
@@ -44,18 +44,18 @@ def tool_effect(type_: str, inputs: Mapping[str, Any] | None = None) -> Effect:
     return "reads" if reads else "changes"
 
 
-def actions_of(inputs: Mapping[str, Any]) -> list[str]:
-    """Names of the actions that a toolkit or an MCP server is given; they are stored as a list, or as JSON of one."""
+def actions_of(inputs: Mapping[str, Any]) -> list[str] | None:
+    """Names of the actions that a toolkit or an MCP server is given; None if it has no such field.
+
+    Flowise reads them from JSON text, and takes anything else for no action.
+    """
+    fields = [value for name, value in inputs.items() if name.casefold().endswith("actions") and value]
     found: list[str] = []
-    for name, value in inputs.items():
-        if not name.casefold().endswith("actions"):
-            continue
-        listed: Any = value
-        if isinstance(value, str) and value.startswith("["):
-            with suppress(ValueError):
-                listed = json.loads(value)
-        found += [str(one) for one in listed] if isinstance(listed, list) else []
-    return found
+    for value in fields:
+        with suppress(ValueError, TypeError):
+            listed = json.loads(value)
+            found += [str(one) for one in listed] if isinstance(listed, list) else []
+    return found if fields else None
 
 
 def step_effect(name: str, category: str, inputs: Mapping[str, Any]) -> Effect:
@@ -67,8 +67,7 @@ def step_effect(name: str, category: str, inputs: Mapping[str, Any]) -> Effect:
         return tool_effect(
             str(inputs.get("toolAgentflowSelectedTool") or ""), config if isinstance(config, dict) else {}
         )
-    if name == FLOW_STEP or name in API_CHAINS:
-        return "changes"
-    if name in FUNCTIONS:
-        return "changes" if any(_CALLS_OUT.search(str(value)) for value in inputs.values() if value) else "none"
-    return tool_effect(name, inputs) if category in TOOL_CATEGORIES else "none"
+    if category in TOOL_CATEGORIES:
+        return tool_effect(name, inputs)
+    code = (value for field, value in inputs.items() if classified(field) is FieldKind.CODE and isinstance(value, str))
+    return "changes" if name in _ACT or any(map(_CALLS_OUT.search, code)) else "none"

@@ -68,7 +68,6 @@ class StandIn:
     """Stand-in for a step, or for a tool of a node (`tool`: its type)."""
 
     node_id: str
-    title: str
     action: str
     tool: str = ""
     #: Normalised names of the tool in a trace.
@@ -150,9 +149,11 @@ def simulated(graph: GraphIR, schemas: Schemas, tests: Iterable[TestCase] = ()) 
         elif node.inputs.get(_STARTED_BY) == _SCHEDULE and node.inputs.get("scheduleInputMode") != "form":
             by_message, new = True, node.copy()
             new.set_inputs({**node.inputs, _STARTED_BY: "chatInput"})
-        elif isinstance(rows := node.inputs.get(_ROWS), list) and has_toolkit:
+        elif isinstance(rows := node.inputs.get(_ROWS), list):
             changed, found = _rows(node, rows, given, schemas)
-            if found:
+            if found and not has_toolkit:
+                acting.append(node.label or node.id)
+            elif found:
                 stand_ins += found
                 new = node.copy()
                 new.set_inputs({**node.inputs, _ROWS: changed})
@@ -229,7 +230,7 @@ def _step_stand_in(
     ]
     if update := update or node.inputs.get(_UPDATES[node.name]):
         values["customFunctionUpdateState"] = update
-    return _replaced(node, schema, values), StandIn(node.id, node.label or node.id, _action(node))
+    return _replaced(node, schema, values), StandIn(node.id, _action(node))
 
 
 def _given(node: FlowNode) -> Mapping[str, Any]:
@@ -263,7 +264,7 @@ def _tool_stand_in(node: FlowNode, schemas: Schemas, answer: _Answer) -> tuple[F
     names = _names(node.name, node.label, node.inputs)
     new = _replaced(node, schemas[_TOOLKIT], _toolkit_inputs(names, node.inputs, answer, schemas.get(node.name)))
     found = frozenset(map(spelt, names))
-    return new, StandIn(node.id, node.label or node.id, node.label or node.name, node.name, found)
+    return new, StandIn(node.id, node.label or node.name, node.name, found)
 
 
 def _rows(
@@ -287,8 +288,8 @@ def _rows(
         answer = _Answer(own, sample_answer(type_, ""))
         stand_in = _toolkit_inputs(names, inputs, answer, schemas.get(type_))
         changed.append({**row, _ROW_TOOL: _TOOLKIT, f"{_ROW_TOOL}Config": {_ROW_TOOL: _TOOLKIT, **stand_in}})
-        named = ", ".join(names)
-        found.append(StandIn(node.id, node.label or node.id, named, type_, frozenset(map(spelt, names))))
+        named = ", ".join(names) or type_
+        found.append(StandIn(node.id, named, type_, frozenset(map(spelt, names))))
     return changed, found
 
 
@@ -362,7 +363,7 @@ def _arguments(type_: NodeSchema | None, action: str, inputs: Mapping[str, Any])
 
 def _names(type_: str, label: str, inputs: Mapping[str, Any]) -> list[str]:
     """Names of a tool for its agent: of its fields, of its chosen actions, or of its type."""
-    if chosen := effects.actions_of(inputs):
+    if (chosen := effects.actions_of(inputs)) is not None:
         return [_name(one) for one in chosen]
     own = next((inputs[key] for key in ("name", "toolName", "requestsPostName") if inputs.get(key)), None)
     named = own or next((value for key, value in inputs.items() if key.endswith("Name") and value), None)

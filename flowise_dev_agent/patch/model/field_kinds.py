@@ -8,7 +8,7 @@ name.
 import re
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
-from typing import Final
+from typing import Final, cast
 
 from flowise_dev_agent.patch.model.flow_data import InputEntry
 
@@ -97,6 +97,6 @@ def free_texts(definitions: object) -> Iterator[InputEntry]:
     for entry in definitions if isinstance(definitions, list | tuple) else ():
         if isinstance(entry, Mapping):
             if entry.get("type") in _TEXTS:
-                yield entry  # type: ignore[misc]
+                yield cast("InputEntry", entry)
             yield from free_texts(entry.get("array"))
             yield from free_texts(entry.get("tabs"))

@@ -1,4 +1,4 @@
-"""How fast the page comes and how smoothly it draws large flows. The report of the tests prints all figures.
+"""Speed of the page: its arrival, and the drawing of large flows. The report of the tests prints all figures.
 
 Generated flows in a headless Chromium, with answers of the API made up: the time until all boxes are drawn, the boxes
 after zooming in, and the frames while the flow is dragged. Then the start page on slow 4G with a CPU that is four times

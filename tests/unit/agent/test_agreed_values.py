@@ -1,4 +1,4 @@
-"""What repairs change after the approval: shown in the result, and asked for where the approved plan has the value."""
+"""Values that repairs change after the approval: shown in the result, and asked for where the plan has them."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Where spans go, by the variables of OpenTelemetry; what they say of errors."""
+"""Spans: their destination by the variables of OpenTelemetry, and their words about errors."""
 
 import logging
 import time

@@ -1,4 +1,4 @@
-"""What only the person can do, at the top of the plan and of the result."""
+"""Things that only the person can do, at the top of the plan and of the result."""
 
 from typing import Any
 

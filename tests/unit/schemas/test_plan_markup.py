@@ -1,4 +1,4 @@
-"""What a plan says is the service's own: texts of a model, a flow or a person are text wherever they stand in it."""
+"""Markup of a plan: texts of a model, a flow or a person stay text wherever they stand in it."""
 
 from collections.abc import Mapping
 from io import StringIO

@@ -35,7 +35,7 @@ def test_each_tool_of_the_catalogue_has_an_effect_and_only_known_ones_are_called
     ("actions", "effect"),
     [
         ('["getMyInfo", "searchForWorker"]', "reads"),
-        (["listMessages"], "reads"),
+        (["listMessages"], "changes"),
         ('["getMessage", "sendMessage"]', "changes"),
         ('["gettogether"]', "changes"),
         ("[]", "changes"),
@@ -52,6 +52,7 @@ def test_a_toolkit_whose_actions_only_read_is_called(actions: object, effect: st
         ("const r = await fetch($url); return r.text();", "changes"),
         ("const axios = require('axios'); return 1;", "changes"),
         ("return 'fetching';", "none"),
+        ("const load = require; return load('axios');", "changes"),
     ],
 )
 def test_code_that_calls_out_changes_the_world(code: str, effect: str) -> None:
@@ -127,7 +128,7 @@ def test_a_sample_has_the_fields_that_the_flow_reads() -> None:
 
 
 def test_p113_a_claim_that_rests_on_a_simulated_trial_says_so() -> None:
-    """What was simulated shows no more than that, whatever a judge says."""
+    """A simulated conversation shows no more than that, whatever a judge says."""
     agreed = plan(
         tests=[TestCase(id="t1", turns=["Order two"]), TestCase(id="t2", turns=["Hello"])],
         criteria=[
@@ -197,3 +198,30 @@ def test_a_request_tool_takes_the_parameters_that_it_declares(catalogue: NodeSto
     (path,) = json.loads(base64.b64decode(encoded))["paths"].values()
     properties = path["post"]["requestBody"]["content"]["application/json"]["schema"]["properties"]
     assert {name: one["type"] for name, one in properties.items()} == {"format": "string", "copies": "number"}
+
+
+def test_code_and_flows_of_other_kinds_of_nodes_act_too() -> None:
+    calls = {"javascriptFunction": "return await fetch($flow.url);"}
+    assert step_effect("seqCustomFunction", "Sequential Agents", calls) == "changes"
+    assert step_effect("seqExecuteFlow", "Sequential Agents", {}) == "changes"
+    assert step_effect("seqCustomFunction", "Sequential Agents", {"javascriptFunction": "return 1;"}) == "none"
+
+
+def test_a_tool_without_a_stand_in_keeps_the_flow_from_being_tested(catalogue: NodeStore) -> None:
+    config = {"agentSelectedTool": "requestsPost", "requestsPostUrl": "https://api.example.com"}
+    rows: Any = [{"agentSelectedTool": "requestsPost", "agentSelectedToolConfig": config}]
+    flow = graph(catalogue, add("agentAgentflow", agentModel="chatOpenAI", agentTools=rows))
+    without = {name: one for name, one in catalogue.schemas.items() if name != "openAPIToolkit"}
+    made = simulated(flow, without)
+    assert (len(made.acting), list(made.stand_ins), made.flow_data) == (1, [], flow.to_flow_data())
+
+
+def test_a_list_of_actions_gives_no_tool_as_on_the_server(catalogue: NodeStore) -> None:
+    config = {"agentSelectedTool": "gmail", "messageActions": '["sendMessage"]'}
+    rows: Any = [{"agentSelectedTool": "gmail", "agentSelectedToolConfig": config}]
+    flow = graph(catalogue, add("agentAgentflow", agentModel="chatOpenAI", agentTools=rows))
+    listed = GraphIR.from_flow_data(flow.to_flow_data().replace('"[\\"sendMessage\\"]"', '["sendMessage"]'))
+    assert listed.to_flow_data() != flow.to_flow_data()
+    (node,) = GraphIR.from_flow_data(simulated(listed, catalogue.schemas).flow_data).nodes
+    _, encoded, _ = node.inputs["agentTools"][0]["agentSelectedToolConfig"]["openApiFile"].split(",")
+    assert json.loads(base64.b64decode(encoded))["paths"] == {}
