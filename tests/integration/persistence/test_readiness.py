@@ -45,6 +45,7 @@ def volume(database_dsn: str, tmp_path_factory: pytest.TempPathFactory) -> Itera
         path.rmdir()
 
 
+@pytest.mark.nightly  # needs the right to mount a volume, which `make test` must not ask for
 async def test_a_database_without_room_is_not_ready(database_dsn: str, volume: Path) -> None:
     await migrate(database_dsn)
     async with await psycopg.AsyncConnection.connect(database_dsn, autocommit=True) as connection:

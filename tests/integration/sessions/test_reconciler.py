@@ -2,13 +2,14 @@
 
 import json
 import uuid
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 
 import pytest
 from pydantic import SecretStr
 
 from flowise_dev_agent.devkit.flowise import FlowiseAccess
 from flowise_dev_agent.flowise import FlowiseClient
+from flowise_dev_agent.flowise.flow_tags import copy_tag
 from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.flowise.models import ChatflowCreate
 from flowise_dev_agent.flows.reconciler import Reconciler
@@ -80,10 +81,11 @@ async def session_with_draft(
     instance: str = "main",
     answered: bool = True,
     category: str = "",
+    tag_of: Callable[[str], str] = draft_tag,
 ) -> tuple[uuid.UUID, str]:
     """A session at rest whose draft is on the server; without `answered` it never learned the draft's id."""
     session_id, lease = await add_run(database)
-    tag = draft_tag(str(session_id))
+    tag = tag_of(str(session_id))
     intents, key = WriteIntents(database), uuid.uuid4()
     await announce_create(intents, lease, key, session_id, tag)
     draft = await client.create_chatflow(ChatflowCreate(name=NAME, flow_data=EMPTY, category=category or tag))
@@ -105,10 +107,16 @@ async def left(database: Database) -> int:
 
 
 @pytest.mark.parametrize("answered", [True, False])
+@pytest.mark.parametrize("tag_of", [draft_tag, copy_tag], ids=["draft", "tested copy"])
 async def test_the_draft_of_a_cancelled_session_is_removed(
-    database: Database, client: FlowiseClient, server: FakeFlowise, sweep: Reconciler, answered: bool
+    database: Database,
+    client: FlowiseClient,
+    server: FakeFlowise,
+    sweep: Reconciler,
+    answered: bool,
+    tag_of: Callable[[str], str],
 ) -> None:
-    _, draft_id = await session_with_draft(database, client, answered=answered)
+    _, draft_id = await session_with_draft(database, client, answered=answered, tag_of=tag_of)
     assert await sweep.pass_once() == 1
     assert draft_id not in server.flows
     assert await sweep.pass_once() == 0
