@@ -29,6 +29,7 @@ from flowise_dev_agent.patch.model.suggest import fold
 from flowise_dev_agent.patch.validate.models import MODEL_ENDED, MODEL_ENDS
 from flowise_dev_agent.planning.passes.attached import with_content
 from flowise_dev_agent.planning.passes.document_stores import plan_with_ids, stand_ins, with_ids
+from flowise_dev_agent.planning.passes.feasibility import is_settled
 from flowise_dev_agent.planning.values import with_planned_values
 from flowise_dev_agent.schemas.base import Contract
 from flowise_dev_agent.schemas.plan import Plan
@@ -211,10 +212,15 @@ def decided(
     return [*findings, *untitled(ops)] if kind == "AGENTFLOW" else findings
 
 
-def for_the_model(findings: Sequence[Finding], told: Collection[str]) -> list[Finding]:
-    """Findings with the new warnings as errors, so that they go back once; `told`: keys of those that did."""
+def for_the_model(findings: Sequence[Finding], told: Collection[str], plan: Plan, schemas: Schemas) -> list[Finding]:
+    """Findings with the new warnings as errors, so that they go back once; `told`: keys of those that did.
+
+    What the approved plan settles does not go back.
+    """
     return [
-        finding.model_copy(update={"severity": "error"}) if is_remark(finding) and finding.key not in told else finding
+        finding.model_copy(update={"severity": "error"})
+        if is_remark(finding) and finding.key not in told and not is_settled(finding, plan, schemas)
+        else finding
         for finding in findings
     ]
 

@@ -12,8 +12,10 @@ from flowise_dev_agent.patch import (
     is_same_node,
     validate_flow,
 )
+from flowise_dev_agent.planning.passes.feasibility import is_settled
 from flowise_dev_agent.planning.requests import PatchRequest
 from flowise_dev_agent.planning.values import with_planned_values
+from flowise_dev_agent.schemas.plan import Plan
 
 #: Credentials are bound by the compiler, after the person has chosen them.
 _CREDENTIALS = frozenset({"CREDENTIAL_UNBOUND", "NESTED_CREDENTIAL_UNBOUND"})
@@ -45,13 +47,13 @@ def ops_by_code(request: PatchRequest) -> list[PatchOp] | None:
     planned = {(value.node_id, value.param) for value in plan.values}
     chosen = {(op.node_id, name) for op in ops if isinstance(op, AddNode) for name in op.params}
     untouched = any(node.existing and is_same_node(node.node_id, base, graph) for node in plan.nodes)
-    if untouched or not chosen <= planned or _problems(graph, schemas) != _problems(base, schemas):
+    if untouched or not chosen <= planned or not _problems(graph, plan, schemas) <= _problems(base, plan, schemas):
         return None
     return ops
 
 
-def _problems(graph: GraphIR, schemas: Schemas) -> list[str]:
+def _problems(graph: GraphIR, plan: Plan, schemas: Schemas) -> set[str]:
     if not graph.nodes:
-        return []
+        return set()
     found: list[Finding] = validate_flow(graph.to_flow_data(), schemas=schemas, credentials=None, kind="CHATFLOW")
-    return sorted({finding.key for finding in found if finding.code not in _CREDENTIALS})
+    return {one.key for one in found if one.code not in _CREDENTIALS and not is_settled(one, plan, schemas)}

@@ -49,7 +49,8 @@ async def validate(state: AgentState, runtime: Runtime[AgentContext], *, domains
         )
         by_model = not (state.patch.own or state.plan.by_form)
         if by_model and state.check.retries < context.limits.max_total_retries_per_iter:
-            findings = for_the_model(findings, state.check.error_keys)
+            schemas = (await context.knowledge.nodes()).schemas
+            findings = for_the_model(findings, state.check.error_keys, state.plan.current, schemas)
         if not errors(findings) and state.plan.approved:
             code = WrittenCode(state.plan.current, flow_data, state.patch.ops, state.patch.samples)
             tried = await domains.primary.try_code(context, code)

@@ -126,12 +126,12 @@ def _parsed(text: str) -> JsonValue:
 
 
 def tools_in(values: Mapping[str, JsonValue]) -> Iterator[str]:
-    """Names of the tools that the values give to an agent."""
+    """Names of the tools that the values give to an agent. A placeholder names none."""
     return _named_by(values, _TOOL_FIELD)
 
 
 def flows_in(values: Mapping[str, JsonValue]) -> Iterator[str]:
-    """Ids of other flows and assistants that the values start."""
+    """Ids of other flows and assistants that the values start. A placeholder names none."""
     return _named_by(values, _FLOW_FIELD)
 
 
@@ -194,7 +194,7 @@ def _is_prose(name: str, path: str, definition: InputEntry | None, schema: NodeS
 def _named_by(values: Mapping[str, JsonValue], field: re.Pattern[str]) -> Iterator[str]:
     for path, value in values.items():
         for name, text, _ in _fields(path, value):
-            if field.search(name.rpartition(".")[2]) and text:
+            if field.search(name.rpartition(".")[2]) and text and not stands_in(text):
                 yield text
 
 

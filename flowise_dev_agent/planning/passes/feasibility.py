@@ -34,6 +34,7 @@ from flowise_dev_agent.patch.model.nested import nested_components
 from flowise_dev_agent.patch.model.placeholders import stands_in
 from flowise_dev_agent.patch.model.references import has_variable
 from flowise_dev_agent.patch.model.values import is_empty
+from flowise_dev_agent.patch.validate.context import IN_MEMORY
 from flowise_dev_agent.planning.context import PlanContext
 from flowise_dev_agent.planning.passes.coverage import NOT_ON_THE_SERVER, VARIABLE_NOT_BY_CALLER
 from flowise_dev_agent.planning.prompt_writing import INSTRUCTIONS
@@ -45,8 +46,10 @@ from flowise_dev_agent.schemas.plan import Plan, PlannedValue
 _LATER: Final = frozenset(
     {"NESTED_CREDENTIAL_UNBOUND", "CREDENTIAL_UNBOUND", "VARIABLE_NOT_SET", "NOT_AN_ID", "REF_WITHOUT_EDGE"}
 )
-#: Warnings on a flow that a plan should not have.
-_ADVISED: Final = frozenset({"UNKNOWN_VARIABLE"})
+#: Warnings on a flow that a plan should not have: its values alone cause them.
+_ADVISED: Final = frozenset({"UNKNOWN_VARIABLE", "HTTP_BODY_BREAKS", "WEBHOOK_FIELD_OPTIONAL", "PROMPT_VALUE_UNUSED"})
+#: Type of what a document loader gives.
+_DOCUMENT: Final = "Document"
 #: Most resources of the server listed in one finding.
 _NAMES_SHOWN: Final = 30
 _NAME_CHARS: Final = 80
@@ -164,7 +167,9 @@ def unfed(plan: Plan, base: GraphIR, graph: GraphIR, schemas: Schemas) -> Iterat
         if schema is None or node.is_agentflow or node.is_note:
             continue
         for entry in schema.definitions.visible_anchors(node.inputs):
-            if entry.get("optional") or not (node.id in new or (node.id, entry["name"]) in freed):
+            # A store in memory has only what its loader gives it.
+            is_needed = not entry.get("optional") or (node.name in IN_MEMORY and entry["type"] == _DOCUMENT)
+            if not is_needed or not (node.id in new or (node.id, entry["name"]) in freed):
                 continue
             types = type_set(entry["type"])
             if any(types & _gives(schemas.get(one.name)) for one in graph.nodes if one.id != node.id):
@@ -178,6 +183,21 @@ def unfed(plan: Plan, base: GraphIR, graph: GraphIR, schemas: Schemas) -> Iterat
                 params={"type": entry["type"]},
                 hint=f"Add a node that gives it, such as {_givers(types, schemas)}.",
             )
+
+
+def is_settled(finding: Finding, plan: Plan, schemas: Schemas) -> bool:
+    """True for a warning on the flow that the plan told, or that only nodes beyond the plan would answer."""
+    if finding.key in {one.key for one in plan.findings}:
+        return True
+    match finding.code:
+        case "VARIABLE_NOT_ON_SERVER":
+            told = {str(one.params["name"]) for one in plan.findings if one.code == VARIABLE_TO_CREATE}
+            return str(finding.params["variable"]) in told
+        case "VECTOR_STORE_WITHOUT_DOCUMENT":
+            names = (node.node_name for node in plan.nodes if not node.existing)
+            return not any(_DOCUMENT in _gives(schemas.get(name)) for name in names)
+        case _:
+            return False
 
 
 def _gives(schema: NodeSchema | None) -> set[str]:

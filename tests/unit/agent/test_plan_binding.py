@@ -32,6 +32,7 @@ from flowise_dev_agent.patch import (
     SetParam,
     compile_ops,
 )
+from flowise_dev_agent.patch.model.findings import warning
 from flowise_dev_agent.schemas.plan import (
     AmendAnswer,
     Capability,
@@ -113,7 +114,7 @@ def test_a_secret_for_any_address_is_sent_only_where_the_plan_asks_for_it(catalo
     other = add.model_copy(update={"node_id": "httpAgentflow_1"})
     alone = compile_ops(GraphIR.empty(), [start, add], catalogue.schemas, credentials=chosen).graph
     both = compile_ops(GraphIR.empty(), [start, add, other], catalogue.schemas, credentials=chosen).graph
-    assert alone.node("httpAgentflow_0").credential == chosen["httpBearerToken"]
+    assert [node.credential for node in alone.nodes if node.name == "httpAgentflow"] == [chosen["httpBearerToken"]]
     assert not any(node.credential for node in both.nodes)
 
 
@@ -225,7 +226,7 @@ def test_a_text_of_brackets_without_end_is_only_a_text(catalogue: NodeStore) -> 
 
 def test_p85_code_and_tools_need_the_plan_even_on_planned_nodes(catalogue: NodeStore) -> None:
     agent = planned("agentAgentflow_0", existing=False)
-    tools = [{"agentSelectedTool": "requestsGet", "agentSelectedToolConfig": {}}]
+    tools: JsonValue = [{"agentSelectedTool": "requestsGet", "agentSelectedToolConfig": {}}]
     giving = AddNode(node_name="agentAgentflow", node_id="agentAgentflow_0", params={"agentTools": tools})
     (message,) = refused([giving], contract(agent), catalogue)
     assert "gives the tool requestsGet" in message
@@ -370,7 +371,7 @@ async def test_p85_a_node_leaves_the_flow_only_when_the_plan_says_so(op: PatchOp
 # --- what edits need --------------------------------------------------------------------------------------------------
 
 STEPS = ("llmAgentflow_0", "llmAgentflow_1")
-LINE = {"source_node_id": STEPS[0], "target_node_id": STEPS[1]}
+LINE: dict[str, Any] = {"source_node_id": STEPS[0], "target_node_id": STEPS[1]}
 
 
 def steps(catalogue: NodeStore) -> GraphIR:
@@ -400,8 +401,8 @@ def test_a_step_is_put_between_two_others_by_a_plan_that_names_only_the_step(cat
 
 
 def test_a_line_that_moves_to_another_branch_is_gone(catalogue: NodeStore) -> None:
-    row = {"type": "string", "value1": "a", "operation": "equal", "value2": "b"}
-    ends = {"source_node_id": "conditionAgentflow_0", "target_node_id": STEPS[1]}
+    row: dict[str, Any] = {"type": "string", "value1": "a", "operation": "equal", "value2": "b"}
+    ends: dict[str, Any] = {"source_node_id": "conditionAgentflow_0", "target_node_id": STEPS[1]}
     ops: list[PatchOp] = [
         AddNode(node_name="conditionAgentflow", node_id="conditionAgentflow_0", params={"conditions": [row]}),
         Connect(**ends, source_anchor="0"),
@@ -465,11 +466,29 @@ def test_a_node_that_the_change_cuts_off_is_an_error_and_one_that_was_loose_is_n
     assert {one.severity for one in by_hand} == {"warning"}
 
 
-def test_p117_a_new_warning_goes_back_once_and_then_stays() -> None:
+def test_p117_a_new_warning_goes_back_once_and_then_stays(catalogue: NodeStore) -> None:
+    plan, schemas = contract(), catalogue.schemas
     new, old, title = finding("FORM_FIELD_UNREAD"), finding("VARIABLE_NOT_SET"), finding("STEP_WITHOUT_TITLE")
     found = decided([new, old, title], [old], ops=[], kind="CHATFLOW")
-    assert [one.severity for one in for_the_model(found, told=[])] == ["error", "warning", "warning"]
-    assert {one.severity for one in for_the_model(found, told=[new.key])} == {"warning"}
+    assert [one.severity for one in for_the_model(found, [], plan, schemas)] == ["error", "warning", "warning"]
+    assert {one.severity for one in for_the_model(found, [new.key], plan, schemas)} == {"warning"}
+
+
+def test_a_warning_that_the_approved_plan_settles_does_not_go_back(catalogue: NodeStore) -> None:
+    def goes_back(plan: Plan, *found: Finding) -> list[str]:
+        told = for_the_model(found, [], plan, catalogue.schemas)
+        return [one.code for one in told if one.severity == "error"]
+
+    body = finding("HTTP_BODY_BREAKS", "httpAgentflow_0")
+    variable = warning("VARIABLE_NOT_ON_SERVER", "x", where="customMCP_0", variable="token")
+    empty = finding("VECTOR_STORE_WITHOUT_DOCUMENT", "qdrant_0")
+    plan = contract(planned("qdrant_0", existing=False))
+    assert goes_back(plan, body, variable, empty) == ["HTTP_BODY_BREAKS", "VARIABLE_NOT_ON_SERVER"]
+    told = [body, warning("VARIABLE_TO_CREATE", "x", where="customMCP_0", name="token")]
+    assert goes_back(plan.model_copy(update={"findings": told}), body, variable) == []
+    # A loader of the plan that is not connected to its store.
+    loader = contract(planned("qdrant_0", existing=False), planned("plainText_0", existing=False))
+    assert goes_back(loader, empty) == ["VECTOR_STORE_WITHOUT_DOCUMENT"]
 
 
 def test_an_amended_row_goes_into_the_planned_whole_and_a_whole_replaces_its_rows(catalogue: NodeStore) -> None:

@@ -1,4 +1,5 @@
 """What code tries of a plan before the person sees it."""
+# pyright: reportArgumentType=false
 
 from typing import Any
 
@@ -25,18 +26,15 @@ class Server(BenchFlowise):
     def __init__(self, *names: str, variables: tuple[str, ...] = ()) -> None:
         super().__init__()
         self.names: tuple[str, ...] | None = names
-        self.variables = variables
-        self.asked: list[str] = []
+        self.variables = [{"name": one} for one in variables]
+        self.lists: list[str] = []
 
     async def node_options(self, name: str, method: str, **sent: Any) -> list[OptionEntry]:
-        self.asked.append(f"{name}.{method}")
+        self.lists.append(f"{name}.{method}")
         assert not sent
         if self.names is None:
             raise FlowiseServerError("down")
         return [{"name": one, "label": f"Title of {one}"} for one in self.names]
-
-    async def list_variables(self) -> list[Any]:
-        return [{"name": name} for name in self.variables]
 
 
 def node(id_: str, **more: Any) -> PlannedNode:
@@ -49,7 +47,7 @@ def planned(*ids: str, values: dict[str, Any] | None = None, **more: Any) -> Pla
         for place, value in (values or {}).items()
     ]
     kind = "AGENTFLOW" if any(id_.partition("_")[0].endswith("Agentflow") for id_ in ids) else "CHATFLOW"
-    whole = {
+    whole: dict[str, Any] = {
         "goal": "x",
         "operation": "create",
         "flow_name": "x",
@@ -86,6 +84,39 @@ async def test_a_retriever_without_a_vector_store_is_found_before_the_approval(c
     assert not [one for one in found if one[1] == "conversationalRetrievalQAChain_0"]
 
 
+async def test_a_store_in_memory_without_a_loader_is_found_before_the_approval(catalogue: NodeStore) -> None:
+    nodes = ("conversationalRetrievalQAChain_0", "chatOpenAI_0", "memoryVectorStore_0", "openAIEmbeddings_0")
+    assert ("INPUT_NOT_FED", "memoryVectorStore_0", "document") in codes(await review(planned(*nodes), catalogue))
+
+
+@pytest.mark.parametrize(
+    ("values", "code"),
+    [
+        (
+            {
+                "httpAgentflow_0.url": "https://api.example/notes",
+                "httpAgentflow_0.method": "POST",
+                "httpAgentflow_0.bodyType": "json",
+                "httpAgentflow_0.body": '{"note": "{{ question }}"}',
+            },
+            "HTTP_BODY_BREAKS",
+        ),
+        (
+            {
+                "startAgentflow_0.startInputType": "webhookTrigger",
+                "httpAgentflow_0.url": "https://api.example/{{ $webhook.body.id }}",
+            },
+            "WEBHOOK_FIELD_OPTIONAL",
+        ),
+    ],
+)
+async def test_p117_a_remark_on_a_planned_value_is_told_with_the_plan(
+    values: dict[str, Any], code: str, catalogue: NodeStore
+) -> None:
+    found = await review(planned("startAgentflow_0", "httpAgentflow_0", values=values), catalogue)
+    assert [one.code for one in found if one.where == "httpAgentflow_0"] == [code]
+
+
 async def test_a_complete_plan_has_no_findings(catalogue: NodeStore) -> None:
     whole = planned(
         *("conversationalRetrievalQAChain_0", "chatOpenAI_0", "memoryVectorStore_0", "openAIEmbeddings_0"),
@@ -108,8 +139,8 @@ async def test_a_file_that_the_person_gives_later_is_not_asked_of_the_model(cata
 async def test_a_prompt_without_its_variable_is_found_before_the_approval(catalogue: NodeStore) -> None:
     chain = "conversationalRetrievalQAChain_0"
     lacking = planned(
-        *(chain, "chatOpenAI_0", "memoryVectorStore_0", "openAIEmbeddings_0"),
-        values={f"{chain}.responsePrompt": "Answer the question."},
+        *(chain, "chatOpenAI_0", "memoryVectorStore_0", "openAIEmbeddings_0", "plainText_0"),
+        values={f"{chain}.responsePrompt": "Answer the question.", "plainText_0.text": "x"},
     )
     assert codes(await review(lacking, catalogue)) == [("PROMPT_VALUE_MISSING", chain, "responsePrompt")]
 
@@ -212,7 +243,7 @@ async def test_what_the_plan_takes_from_the_server_is_looked_up(
     wanted = planned(id_, values={f"{id_}.{name}": value for name, value in values.items()})
     found = await review(wanted, catalogue, server=server)
     assert ("NOT_ON_THE_SERVER", id_, field) in codes(found)
-    assert [one.rpartition(".")[2] for one in server.asked] == [listed]
+    assert [one.rpartition(".")[2] for one in server.lists] == [listed]
 
 
 def reading_variables(**more: Any) -> Plan:
@@ -251,7 +282,7 @@ async def test_a_variable_cannot_be_filled_by_callers(words: str, state: str, ca
 async def test_a_plain_plan_asks_the_server_nothing(catalogue: NodeStore) -> None:
     server = Server()
     await review(planned("conversationChain_0", "chatOpenAI_0", "bufferMemory_0"), catalogue, server=server)
-    assert server.asked == []
+    assert server.lists == []
 
 
 async def test_a_server_that_cannot_tell_is_no_reason_for_a_finding(catalogue: NodeStore) -> None:

@@ -128,6 +128,7 @@ INJECTIONS: dict[str, tuple[Plan, PatchOp, str]] = {
 @pytest.mark.parametrize("name", INJECTIONS)
 def test_p85_what_acts_is_written_only_if_the_plan_has_it(name: str, catalogue: NodeStore) -> None:
     plan, op, why = INJECTIONS[name]
+    assert isinstance(op, AddNode | SetParam)
     assert any(why in one for one in refused([op], plan, catalogue)), refused([op], plan, catalogue)
     node = op.node_id
     fields = op.params if isinstance(op, AddNode) else {op.param_name: op.value}
@@ -206,3 +207,6 @@ def test_p85_a_text_in_the_settings_of_a_tool_is_no_prose(catalogue: NodeStore) 
     assert any("reaches 'https://evil.example'" in one for one in refused([op], plan, catalogue))
     prose = added("conversationChain_0", systemMessagePrompt=text)
     assert refused([prose], planning("conversationChain_0"), catalogue) == []
+    # The person chooses the flow there.
+    open_ = added("executeFlowAgentflow_0", executeFlowSelectedFlow="[PLACEHOLDER: choose the flow Orders here]")
+    assert refused([open_], planning("executeFlowAgentflow_0"), catalogue) == []

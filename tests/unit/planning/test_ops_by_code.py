@@ -25,7 +25,7 @@ def request(catalogue: NodeStore, *names: str, values: tuple[PlannedValue, ...] 
     for name in names:
         number = count[name] = count.get(name, -1) + 1
         nodes.append(PlannedNode(node_id=f"{name}_{number}", node_name=name, purpose="x"))
-    fields = {"operation": "create", **more.pop("plan", {})}
+    fields: dict[str, Any] = {"operation": "create", **more.pop("plan", {})}
     plan = Plan(goal="x", flow_name="x", nodes=nodes, values=list(values), **fields)
     return PatchRequest(requirement="x", plan=plan, nodes=catalogue, **more)
 
@@ -44,6 +44,14 @@ async def test_a_new_chatflow_that_connects_in_one_way_takes_no_call(
     assert engine.calls == []
     assert isinstance(result.value, OpsAnswer)
     assert lines(result.value.ops) == {(f"{name}_0", f"{names[-1]}_0") for name in names[:-1]}
+
+
+def test_a_chatflow_over_a_store_that_is_filled_already_takes_no_call(catalogue: NodeStore) -> None:
+    chain = ("chatOpenAI", "openAIEmbeddings", "qdrant", "bufferMemory", "conversationalRetrievalQAChain")
+    address = PlannedValue(node_id="qdrant_0", param="qdrantServerUrl", value="https://qdrant.example")
+    collection = PlannedValue(node_id="qdrant_0", param="qdrantCollection", value="rules")
+    made = ops_by_code(request(catalogue, *chain, values=(address, collection)))
+    assert ("qdrant_0", "conversationalRetrievalQAChain_0") in lines(made or [])
 
 
 def test_a_tool_is_added_to_an_agent_without_a_call(catalogue: NodeStore) -> None:
