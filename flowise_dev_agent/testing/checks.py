@@ -217,7 +217,10 @@ def _category_of(failure: str) -> VerdictCategory:
 
 
 def unmet_by(trial: Trial, trace: Trace, expect: Expectation, flow: TestedFlow) -> list[Unmet]:
-    """Unmet expectations of a trial. Documents are expected only of a flow that shows them."""
+    """Unmet expectations of a trial. Documents are expected only of a flow that shows them.
+
+    Texts and fields are expected in any answer of the conversation; excluded are texts of the last one.
+    """
     ran = {step.node_id for step in trace.steps}
     # A tool that is a step of its own is used when it runs.
     used = [without_number(tool) for tool in (*trial.used_tools, *ran)]
@@ -243,14 +246,19 @@ def unmet_by(trial: Trial, trace: Trace, expect: Expectation, flow: TestedFlow) 
         named = [source for source in expect.sources if source not in flow.nodes]
         missing = [source for source in named if source.casefold() not in sources]
         found += [Unmet(text("verdict.source_not_found", source=source), hard=False) for source in missing]
-    fields = _fields(trial.answer)
+    answers = [trial.answer, *(turn.answer for turn in trace.turns)]
+    fields: dict[str, bool] = {}
+    for name, filled in (one for answer in answers for one in _fields(answer)):
+        fields[name] = filled or fields.get(name, False)
     found += [
-        Unmet(text("verdict.field_missing", name=name), hard=False) for name in expect.fields if name not in fields
+        Unmet(text("verdict.field_empty" if name in fields else "verdict.field_missing", name=name), hard=False)
+        for name in expect.fields
+        if not fields.get(name)
     ]
     found += [
         Unmet(text("verdict.text_missing", words=words), hard=False)
         for words in expect.contains
-        if words.casefold() not in said
+        if not any(words.casefold() in answer.casefold() for answer in answers)
     ]
     found += [
         Unmet(text("verdict.text_excluded", words=words), hard=True)
@@ -288,24 +296,19 @@ def _called(tool: str, names: RuntimeNames) -> set[str]:
     return {without_number(tool), *names.get(spelt(tool), ())}
 
 
-def _fields(answer: str) -> set[str]:
-    """Names of the fields of a JSON answer that have a value, including nested ones as `outer.inner`."""
-    try:
-        value = json.loads(answer)
-    except ValueError:
-        return set()
-    names: set[str] = set()
+def _fields(answer: str) -> Iterator[tuple[str, bool]]:
+    """Names of the fields of a JSON answer, nested ones also as `outer.inner`, and if they have a value."""
+    with suppress(ValueError):
+        yield from _named(json.loads(answer), "", 0)
 
-    def collect(item: object, prefix: str, depth: int) -> None:
-        if isinstance(item, dict) and depth < 5:
-            for key, inner in item.items():
-                if inner is None or (isinstance(inner, str) and not inner.strip()):
-                    continue
-                names.update((str(key), f"{prefix}{key}"))
-                collect(inner, f"{prefix}{key}.", depth + 1)
 
-    collect(value, "", 0)
-    return names
+def _named(item: object, prefix: str, depth: int) -> Iterator[tuple[str, bool]]:
+    if isinstance(item, dict) and depth < 5:
+        for key, inner in cast("Mapping[str, object]", item).items():
+            filled = inner is not None and not (isinstance(inner, str) and not inner.strip())
+            yield key, filled
+            yield f"{prefix}{key}", filled
+            yield from _named(inner, f"{prefix}{key}.", depth + 1)
 
 
 def squeezed(text: str) -> str:

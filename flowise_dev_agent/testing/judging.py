@@ -251,6 +251,8 @@ def _proof(item: Shown, text: str) -> Evidence | None:
     expect = item.expect
     if expect.contains:
         at = item.trial.answer.casefold().find(expect.contains[0].casefold())
+        if at < 0:
+            return None  # said before the end: only a judge can tell if that is what the statement is about
         quote = item.trial.answer[at : at + len(expect.contains[0])]
     elif expect.sources and item.trace.sources:
         quote = item.trace.sources[0].text

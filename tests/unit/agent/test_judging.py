@@ -144,7 +144,7 @@ def test_in_a_test_of_a_person_every_unmet_expectation_is_a_failure() -> None:
 
 def test_the_judge_is_told_the_language_that_is_expected() -> None:
     told = remarks_on(trial(), Trace(), Expectation(language="fr", contains=["Ada"]), TestedFlow())
-    assert told == ["The answer does not contain 'Ada'.", "The answer has to be in this language: fr."]
+    assert told == ["The answer does not contain 'Ada'.", "The answers have to be in this language: fr."]
 
 
 @pytest.mark.parametrize(
@@ -195,6 +195,19 @@ def test_tools_sources_and_fields_are_found_under_their_names() -> None:
         (False, "order.id"),
         (False, "42"),
     ]
+
+
+def test_what_an_earlier_answer_holds_is_not_missing() -> None:
+    turns = [TracedTurn(said="Order 7?", answer='{"order": 7, "note": null}'), TracedTurn(said="Thanks", answer="Bye")]
+    expect = Expectation(fields=["order", "note", "total"], contains=["7", "Bye", "8"])
+    assert [one.text for one in unmet_by(trial("Bye"), Trace(turns=turns), expect, TestedFlow())] == [
+        "The field 'note' of the answer has no value.",
+        "The answer has no field 'total'.",
+        "The answer does not contain '8'.",
+    ]
+    agreed = contract(Expectation(contains=["7"]))
+    made = verdict(Verdict(done=True), agreed, (trial("Bye"),), (Trace(turns=turns),), by_model=False)
+    assert made.criteria[0].state == "not_shown"
 
 
 def test_a_branch_that_leads_nowhere_is_no_answer() -> None:
