@@ -72,7 +72,7 @@ class TryOut:
             used_tools=[_tool(item) for item in prediction.used_tools[:_MOST_SOURCES]],
             sources=_sources(prediction),
             waits=_waits(prediction),
-            trace=trace_of([Exchange(said.question or "", prediction, [prediction.answer])]),
+            trace=trace_of([Exchange([said.question or ""], prediction, [prediction.answer])]),
         )
 
     async def forget(self, client: FlowiseClient, chatflow_id: str, chat_id: str) -> None:

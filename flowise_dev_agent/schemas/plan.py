@@ -150,11 +150,20 @@ class TestCase(Contract):
     input: Literal["chat", "form", "webhook", "schedule"] = "chat"
     payload: NamedValues | None = None
     human: Decisions = Field(default_factory=list[Decision], description="one per question to a person")
-    human_feedback: str = ""
+    #: Words of the person with each decision.
+    human_feedback: list[str] = Field(default_factory=list, max_length=4 * MOST_DECISIONS)
     answers: NamedValues | None = Field(
         default=None, description="by node id or tool name: what it answers in this test, instead of being called"
     )
     expect: Expectation = Expectation()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _give_each_decision_its_words(cls, data: Any) -> Any:
+        """Read a remark of older plans, which goes with the last decision."""
+        if not isinstance(data, dict) or not isinstance(said := data.get("human_feedback"), str):
+            return data
+        return {**data, "human_feedback": [*[""] * (len(_several(data.get("human"))) - 1), said] if said else []}
 
     @model_validator(mode="before")
     @classmethod

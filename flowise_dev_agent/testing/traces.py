@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from typing import Final
 
 from pydantic import JsonValue
@@ -27,9 +28,9 @@ _NOISE: Final = frozenset(
 
 @dataclass
 class Exchange:
-    """One turn: the user's message and the flow's last reply, which holds the steps of the whole turn."""
+    """A message and the decisions that followed, each with its answer; the last reply holds the steps of all of it."""
 
-    said: str
+    said: list[str]
     reply: Prediction = field(default_factory=Prediction)
     answers: list[str] = field(default_factory=list[str])
 
@@ -45,7 +46,11 @@ def trace_of(exchanges: Sequence[Exchange], failed_steps: Sequence[JsonObject] =
     sources += [item for output in outputs for item in _mappings(output.get("sourceDocuments"))]
     states = [state for step in raw if (state := _mapping(_data(step).get("state")))]
     trace = Trace(
-        turns=[TracedTurn(said=masked(one.said), answer=masked("\n".join(one.answers))) for one in exchanges],
+        turns=[
+            TracedTurn(said=masked(said), answer=masked(answer))
+            for one in exchanges
+            for said, answer in zip_longest(one.said, one.answers, fillvalue="")
+        ],
         steps=[_step(step) for step in raw],
         used_tools=[_tool(tool) for tool in tools],
         sources=_unique(_source(item) for item in sources),

@@ -169,7 +169,7 @@ class ConversationRunner:
         return self._of.case.turns if self._of.case.input == "chat" else self._of.case.turns[:1]
 
     async def _turn(self, said: str) -> tuple[VerdictCategory | None, str]:
-        exchange = Exchange(said)
+        exchange = Exchange([said])
         self._exchanges.append(exchange)
         exchange.reply = await self._ask(said)
         exchange.answers.append(exchange.reply.answer)
@@ -178,8 +178,9 @@ class ConversationRunner:
                 return classify_prediction(exchange.reply)
             decision = self._decision(node)
             self._decisions.append((node, decision.type))
+            exchange.said.append(f"[{decision.type}] {decision.feedback}".rstrip())
             exchange.reply = await self._decide(decision)
-            exchange.answers += [f"[{decision.type}] {decision.feedback}".rstrip(), exchange.reply.answer]
+            exchange.answers.append(exchange.reply.answer)
         if exchange.reply.waits_at is None:
             return classify_prediction(exchange.reply)
         return "LOGIC", text("not_tested.waits", count=MOST_DECISIONS)
@@ -187,8 +188,7 @@ class ConversationRunner:
     def _decision(self, node: str) -> HumanAnswer:
         case, position = self._of.case, len(self._decisions)
         given = case.human[position] if position < len(case.human) else "proceed"
-        # The remark goes with the last decision of the test.
-        feedback = case.human_feedback if position == len(case.human) - 1 else ""
+        feedback = case.human_feedback[position] if position < len(case.human_feedback) else ""
         return HumanAnswer(type=given, start_node_id=node, feedback=feedback)
 
     async def _ask(self, said: str) -> Prediction:

@@ -62,7 +62,7 @@ async def test_all_turns_of_a_test_are_one_conversation() -> None:
 async def test_the_decision_of_a_test_is_given_with_its_remark_and_driven_to_the_end(outcome: Any) -> None:
     flowise = BenchFlowise()
     flowise.waits = approval
-    run = await hold(flowise, TestCase(id="t1", turns=["Hi"], human=[outcome], human_feedback="warmer"))
+    run = await hold(flowise, TestCase(id="t1", turns=["Hi"], human=[outcome], human_feedback=["warmer"]))
     assert (run.trial.answer, run.trial.human) == (f"{outcome} warmer", [outcome])
     assert flowise.given[-1]["human"].start_node_id == "humanInputAgentflow_0"
     assert "Send this?" in run.trace.turns[0].answer
@@ -117,9 +117,11 @@ def two_approvals(question: str | None, session: str, human: HumanAnswer | None)
 async def test_each_question_of_a_test_gets_its_own_decision() -> None:
     flowise = BenchFlowise()
     flowise.waits = two_approvals
-    case = TestCase(id="t1", turns=["Hi"], human=["reject", "reject"], human_feedback="no")
+    case = TestCase(id="t1", turns=["Hi"], human=["reject", "reject"], human_feedback=["too long", "no"])
     run = await hold(flowise, case)
     assert (run.trial.answer, run.trial.human) == ("reject no", ["reject", "reject"])
+    assert [turn.said for turn in run.trace.turns] == ["Hi", "[reject] too long", "[reject] no"]
+    assert [turn.answer for turn in run.trace.turns] == ["Send this?", "Escalate?", "reject no"]
     assert run.decisions == (("humanInputAgentflow_0", "reject"), ("humanInputAgentflow_1", "reject"))
 
 
@@ -136,6 +138,12 @@ async def test_an_approval_behind_a_refusal_is_decided_both_ways() -> None:
 def test_one_decision_of_an_older_plan_is_a_list_of_one() -> None:
     given = [TestCase.model_validate({"id": "t1", "turns": ["Hi"], "human": one}).human for one in ("reject", None)]
     assert given == [["reject"], []]
+
+
+def test_the_one_remark_of_an_older_plan_goes_with_the_last_decision() -> None:
+    older = {"id": "t1", "turns": ["Hi"], "human": ["reject", "proceed"], "human_feedback": "fine now"}
+    assert TestCase.model_validate(older).human_feedback == ["", "fine now"]
+    assert TestCase.model_validate({**older, "human": "reject", "human_feedback": ""}).human_feedback == []
 
 
 async def test_a_form_is_filled_in_with_what_it_asks_for() -> None:
@@ -203,7 +211,7 @@ def test_a_trace_has_steps_tools_sources_state_and_tokens() -> None:
     tool = {"tool": "calculator", "toolInput": {"input": "1+1"}, "toolOutput": "2"}
     source = {"pageContent": "Returns within 30 days.", "metadata": {"source": "returns.txt"}}
     output = {"content": "2", "usedTools": [tool], "sourceDocuments": [source], "usageMetadata": {"total_tokens": 5}}
-    trace = trace_of([Exchange("Hi", reply(step("start_0"), step("agent_0", output=output, state={"a": "b"})))])
+    trace = trace_of([Exchange(["Hi"], reply(step("start_0"), step("agent_0", output=output, state={"a": "b"})))])
     assert [item.node_id for item in trace.steps] == ["start_0", "agent_0"]
     assert trace.steps[1].output == {"content": "2", "sourceDocuments": [source]}
     assert [(item.tool, item.output) for item in trace.used_tools] == [("calculator", "2")]
@@ -214,7 +222,7 @@ def test_a_trace_has_steps_tools_sources_state_and_tokens() -> None:
 def test_p102_a_trace_holds_no_secrets() -> None:
     headers = {"authorization": "Basic abc", "X-Api-Key": "abc", "password": "abc"}
     made = reply(step("http_0", input={"headers": headers, "text": f"use {KEY}"}), text=KEY)
-    text = trace_of([Exchange(KEY, made, [KEY])]).model_dump_json()
+    text = trace_of([Exchange([KEY], made, [KEY])]).model_dump_json()
     assert KEY not in text
     assert '"abc"' not in text
     assert "Basic" not in text
@@ -229,7 +237,7 @@ def test_p102_a_trace_holds_no_secrets() -> None:
     ],
 )
 def test_a_large_trace_is_cut_and_says_so(made: Prediction) -> None:
-    trace = trace_of([Exchange("Hi", made, [made.answer])])
+    trace = trace_of([Exchange(["Hi"], made, [made.answer])])
     text = trace.model_dump_json()
     assert len(text.encode()) <= TRACE_BYTES
     assert trace.cut

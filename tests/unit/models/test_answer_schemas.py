@@ -105,13 +105,16 @@ def test_a_complete_op_is_admitted_and_read_and_a_bare_one_is_not(name: str) -> 
 
 def test_a_complete_plan_is_admitted_and_read() -> None:
     plan: dict[str, Any] = {}
-    for field, part in answer_schema("plan")["properties"].items():
+    schema: Any = answer_schema("plan")
+    for field, part in schema["properties"].items():
         plan[field] = [] if part.get("type") == "array" else None if "anyOf" in part else "x"
     plan["nodes"] = [{"node_id": "a_0", "node_name": "a", "purpose": "p", "existing": False, "label": ""}]
     plan["values"] = [{"node_id": "a_0", "param": "k", "value": 4, "mode": "set", "part": None}]
     expect = {"tools": [], "sources": [], "branch": [], "fields": [], "contains": [], "excludes": [], "language": None}
     test = {"id": "t1", "turns": ["Hello"], "input": "webhook", "payload": [{"name": "id", "value": 3}]}
-    plan["tests"] = [{**test, "human": ["proceed", "reject"], "human_feedback": "", "answers": [], "expect": expect}]
+    plan["tests"] = [
+        {**test, "human": ["proceed", "reject"], "human_feedback": ["", ""], "answers": [], "expect": expect}
+    ]
     plan["parts"] = [{"id": "p1", "state": "covered", "nodes": ["a_0"], "values": [], "reason": ""}]
     Draft202012Validator(answer_schema("plan")).validate(plan)
     read = ProposedPlan.model_validate(json.loads(json.dumps(plan)))
