@@ -8,14 +8,14 @@ from typing import Any, Final
 from flowise_dev_agent.patch.model import agentflow as v2
 from flowise_dev_agent.patch.model.graph import FlowEdge, GraphIR
 from flowise_dev_agent.patch.model.json_text import as_dict, dump_json
-from flowise_dev_agent.patch.model.nested import BOUND, CREDENTIAL_KEYS
+from flowise_dev_agent.patch.model.nested import BOUND, CREDENTIAL_KEYS, with_bound
 from flowise_dev_agent.patch.model.node import FlowNode
 from flowise_dev_agent.patch.model.values import is_empty
 from flowise_dev_agent.redaction import guarded, looks_secret, masked, named_items
 
 HIDDEN: Final = "(hidden)"
 #: Maximum length of one value, and of all values of a flow together.
-_LONGEST_VALUE: Final = 4_000
+_LONGEST_VALUE: Final = 32_000
 _LONGEST_VALUES: Final = 1_500_000
 _DEEPEST: Final = 12
 
@@ -31,11 +31,14 @@ class CanvasPort:
 
 @dataclass(frozen=True, slots=True)
 class CanvasParam:
-    """A non-empty field. ``value`` is safe to show."""
+    """A non-empty field. ``value`` is safe to show; ``cut`` is true if it is not all of the field: it is too long, or a
+    secret is hidden. Such a value must not be written back.
+    """
 
     name: str
     label: str
     value: str
+    cut: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +106,7 @@ def canvas_view(graph: GraphIR, *, params: bool = True) -> CanvasView:
     left = _LONGEST_VALUES
     nodes: list[CanvasNode] = []
     for node in graph.nodes:
-        shown = tuple(_params(node)) if params and left > 0 and not node.is_note else ()
+        shown = tuple(_params(node, left)) if params and not node.is_note else ()
         left -= sum(len(param.value) for param in shown)
         nodes.append(_node(node, ends.get(node.id, ()), shown))
     known = {node.id for node in graph.nodes}
@@ -231,7 +234,8 @@ def _outputs(node: FlowNode, used: set[str]) -> Iterator[CanvasPort]:
         yield CanvasPort(handle, "", "")
 
 
-def _params(node: FlowNode) -> Iterator[CanvasParam]:
+def _params(node: FlowNode, left: int) -> Iterator[CanvasParam]:
+    """The fields of a node; without their values once the flow has shown too many."""
     anchors = node.definitions.anchor_names
     for name, value in node.inputs.items():
         if name in anchors or is_empty(value):
@@ -241,7 +245,9 @@ def _params(node: FlowNode) -> Iterator[CanvasParam]:
         public = public_value(name, value, hidden=hidden)
         text = public if isinstance(public, str) else dump_json(public)
         label = str(entries[0].get("label") or name) if entries else name
-        yield CanvasParam(name, label, text if len(text) <= _LONGEST_VALUE else f"{text[: _LONGEST_VALUE - 1]}…")
+        cut = len(text) > _LONGEST_VALUE
+        shown = "" if left <= 0 else f"{text[: _LONGEST_VALUE - 1]}…" if cut else text
+        yield CanvasParam(name, label, shown, cut or left <= 0 or with_bound(public, value) != value)
 
 
 def _edge(graph: GraphIR, edge: FlowEdge, number: int) -> CanvasEdge:

@@ -1,5 +1,6 @@
 """The flow that a plan leads to, before any op is written, and its picture."""
 
+import json
 import time
 from typing import Any
 
@@ -10,11 +11,15 @@ from flowise_dev_agent.forms.ops import to_ops
 from flowise_dev_agent.forms.plan import plan_of
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import AddNode, Connect, GraphIR, compile_ops
+from flowise_dev_agent.patch.model.nested import with_bound
+from flowise_dev_agent.patch.model.values import is_empty
 from flowise_dev_agent.planning.preview import FlowPreview, planned_flow
 from flowise_dev_agent.schemas.designs import DesignForm
 from flowise_dev_agent.schemas.flows import Preview
 from flowise_dev_agent.schemas.plan import NamedConnection, Part, Plan
 from flowise_dev_agent.sessions.preview import Picture, drawn
+from tests.fixtures.editor_flows import AGENTFLOWS, CHATFLOWS
+from tests.fixtures.golden_flows import NOWHERE
 from tests.unit.agent.test_plan_review import node, planned
 
 CHAIN = [
@@ -148,6 +153,42 @@ def test_a_value_that_cannot_be_set_and_a_type_that_is_unknown_leave_the_rest_dr
     assert [(one.edge.source, one.edge.target) for one in preview.edges] == [("chatOpenAI_0", "conversationChain_0")]
 
 
+@pytest.mark.parametrize("flow", [*CHATFLOWS.values(), *AGENTFLOWS.values()], ids=lambda flow: flow.__name__)
+def test_a_picture_has_every_value_of_the_flow_and_no_other(flow: Any, catalogue: NodeStore) -> None:
+    base = compile_ops(GraphIR.empty(), flow({**NOWHERE, "tool": "tool-1"}), catalogue.schemas).graph
+    preview = preview_of(planned(operation="update", flow_kind=base.kind), catalogue, base)
+    shown = {one.node.id: {param.name: param for param in one.node.params} for one in preview.nodes}
+    for there in base.nodes:
+        wanted = {
+            name: value
+            for name, value in there.inputs.items()
+            if name not in there.definitions.anchor_names and not is_empty(value) and not there.is_note
+        }
+        assert set(shown[there.id]) == set(wanted)
+        for name, value in wanted.items():
+            param = shown[there.id][name]
+            held = param.value if isinstance(value, str) else with_bound(json.loads(param.value), value)
+            assert param.cut or held == value
+
+
+def test_a_value_that_is_not_shown_in_full_says_so(catalogue: NodeStore) -> None:
+    key = "sk-proj-abcdefghijklmnopqrstuvwxyz0123456789"
+    ops = [
+        AddNode(
+            node_name="conversationChain",
+            node_id="conversationChain_0",
+            params={"systemMessagePrompt": "word " * 9_000},
+        ),
+        AddNode(
+            node_name="plainText", node_id="plainText_0", params={"text": f"Use {key}.", "metadata": {"author": "me"}}
+        ),
+    ]
+    base = compile_ops(GraphIR.empty(), ops, catalogue.schemas).graph
+    preview = preview_of(planned(operation="update"), catalogue, base)
+    cut = {f"{one.node.id}.{param.name}" for one in preview.nodes for param in one.node.params if param.cut}
+    assert cut == {"conversationChain_0.systemMessagePrompt", "plainText_0.text"}
+
+
 def test_no_secret_is_in_a_picture(catalogue: NodeStore) -> None:
     key = "sk-proj-abcdefghijklmnopqrstuvwxyz0123456789"
     values: dict[str, Any] = {
@@ -186,7 +227,7 @@ def test_a_flow_of_400_nodes_is_drawn_quickly_and_in_bounds(catalogue: NodeStore
     assert time.process_time() - started < 3
     assert len(preview.nodes) == 401
     assert preview.cut
-    assert len(preview.model_dump_json()) < 1_000_000
+    assert len(preview.model_dump_json()) < 2_500_000
     assert [one.node.id for one in preview.nodes if one.state == "changed"] == ["chatOpenAI_7"]
 
 

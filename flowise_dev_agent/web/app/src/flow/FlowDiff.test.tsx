@@ -8,7 +8,7 @@ import { change, node } from "./sample";
 const EVIL = `<img src=x onerror="window.hurt = true"><script>window.hurt = true</script>`;
 
 test("P70: texts of a flow are shown as text everywhere", () => {
-  const evil = node("a", { label: EVIL, note: EVIL, params: [{ name: "q", label: EVIL, value: EVIL }] });
+  const evil = node("a", { label: EVIL, note: EVIL, params: [{ name: "q", label: EVIL, value: EVIL, cut: false }] });
   const fields = [{ name: "p", before: "", after: EVIL }];
   const { diff } = change({ diff: { changed: [{ id: "a", name: "a", label: EVIL, fields }] } });
   const { container } = render(
@@ -28,8 +28,8 @@ test("details show the two values of a field in full", () => {
   render(
     <NodeDetails
       marked={{
-        node: node("a", { params: [{ name: "prompt", label: "Prompt", value: long }] }),
-        before: node("a", { params: [{ name: "prompt", label: "Prompt", value: "Be kind." }] }),
+        node: node("a", { params: [{ name: "prompt", label: "Prompt", value: long, cut: false }] }),
+        before: node("a", { params: [{ name: "prompt", label: "Prompt", value: "Be kind.", cut: false }] }),
         mark: "changed",
         fields: [{ name: "prompt", before: "Be kind.", after: "Answer as a…" }],
       }}

@@ -17,8 +17,8 @@ it("shows the settings of a component in a step as fields of their own, in words
   };
   const node = bareNode("agentAgentflow_0", "agentAgentflow", {
     params: [
-      { name: "agentModel", label: "Model", value: "chatOpenAI" },
-      { name: "agentModelConfig", label: "agentModelConfig", value: JSON.stringify(config) },
+      { name: "agentModel", label: "Model", value: "chatOpenAI", cut: false },
+      { name: "agentModelConfig", label: "agentModelConfig", value: JSON.stringify(config), cut: false },
     ],
   });
   const shown = (marked: MarkedNode) => {

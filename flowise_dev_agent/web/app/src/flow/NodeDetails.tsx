@@ -4,7 +4,7 @@ import { t } from "../i18n";
 import { duration } from "../ui/format";
 import { EditingContext } from "./edits";
 import { HighlightContext, outputText } from "./highlight";
-import { paramLabel } from "./layout";
+import { paramLabel, rootOf } from "./layout";
 import { MarkBadge } from "./MarkBadge";
 import type { MarkedNode } from "./merge";
 import { NodeForm } from "./NodeForm";
@@ -21,7 +21,7 @@ export function NodeDetails({ marked, instance, onClose }: Props) {
   const editing = useContext(EditingContext);
   const { node, mark, fields } = marked;
   const ran = useContext(HighlightContext).run?.filter((step) => step.node_id === node.id) ?? [];
-  const changed = new Set(fields.flatMap(({ name }) => [name, root(name)]));
+  const changed = new Set(fields.flatMap(({ name }) => [name, rootOf(name)]));
   const rest = settingsOf(node.params).filter((param) => !changed.has(param.name));
   return (
     <section className="card stack tight node-details" aria-label={t("Details of {{node}}", { node: node.label })}>
@@ -136,11 +136,9 @@ function settingsOf(params: CanvasNode["params"]): CanvasNode["params"] {
   });
 }
 
-const named = (owner: string, name: string, value: string) => ({
+const named = (owner: string, name: string, value: string): CanvasNode["params"][number] => ({
+  cut: false,
   name: `${owner}.${name}`,
   label: name === "FLOWISE_CREDENTIAL_ID" ? "Credential" : paramLabel(name),
   value,
 });
-
-/** The parameter of a path such as `llmModelConfig.temperature`. */
-const root = (path: string): string => path.split(/[.[]/)[0] ?? path;

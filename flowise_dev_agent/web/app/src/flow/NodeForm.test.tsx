@@ -45,6 +45,9 @@ const FORM: Schema = {
     secret: { title: "Headers", type: "array", items: { properties: { value: { title: "Value", type: "string" } } } },
     bound: { title: "Mails", type: "array", items: { properties: { name: { title: "Name", type: "string" } } } },
     model: { title: "Model", type: "string", "x-lists-options": true, "x-config": "modelConfig" },
+    prompt: { title: "Prompt", type: "string", default: "You are a helpful assistant." },
+    style: { title: "Style", type: "string", "x-additional": true, default: "plain" },
+    limit: { title: "Limit", type: "number", default: 3 },
   },
 };
 const params = (values: Record<string, unknown>) =>
@@ -52,6 +55,7 @@ const params = (values: Record<string, unknown>) =>
     name,
     label: name,
     value: typeof value === "string" ? value : JSON.stringify(value),
+    cut: JSON.stringify(value).includes("(hidden)"),
   }));
 const AGENT = node("agent_0", {
   name: "agent",
@@ -174,6 +178,18 @@ it("does not offer a list with a secret, which would be lost, and sends a creden
   expect(sent).toEqual([
     set("bound", [{ name: "mail", nameConfig: { FLOWISE_CREDENTIAL_ID: "bound" } }, { name: "" }]),
   ]);
+});
+
+it("shows what the flow has, and never a default of the type as its value", async () => {
+  const prompt = screen.getByLabelText("Prompt");
+  expect(prompt).toHaveProperty("value", "");
+  expect(screen.getByText("Not set. Default: You are a helpful assistant.")).toBeTruthy();
+  expect(screen.getByLabelText("Limit")).toHaveProperty("value", "");
+  expect(screen.getByLabelText("Style").closest("details")).toBeTruthy();
+  expect(prompt.closest("details")).toBeNull();
+  await userEvent.type(prompt, "Be kind.");
+  await userEvent.tab();
+  expect(sent).toEqual([set("prompt", "Be kind.")]);
 });
 
 it("keeps what is chosen when the server's options come later", async () => {

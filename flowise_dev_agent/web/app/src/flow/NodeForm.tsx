@@ -14,13 +14,16 @@ export function NodeForm({ node, instance }: { node: CanvasNode; instance: strin
   const editing = useContext(EditingContext);
   const type = useQuery({ ...nodeType(node.name, instance), enabled: editing !== null });
   // A field keeps its place, and with it the focus, when it gets a value.
-  const [shown] = useState(() => new Set(node.params.map((one) => one.name)));
+  const [opened] = useState(node);
   if (!editing) return null;
   if (!type.data) return type.error ? <ErrorNote error={type.error} /> : <p className="quiet">{t("Loading…")}</p>;
   const all = fieldsOf(type.data.form as Schema);
   const values = valuesOf(node, all);
   const fields = asked(all, values).filter(editable);
-  const [first, more] = [fields.filter((one) => shown.has(one.name)), fields.filter((one) => !shown.has(one.name))];
+  const before = valuesOf(opened, all);
+  const isFolded = ({ name, schema }: FormField) =>
+    schema["x-additional"] && (before[name] ?? schema.default ?? "").toString() === (schema.default ?? "").toString();
+  const [first, more] = [fields.filter((one) => !isFolded(one)), fields.filter(isFolded)];
   const removed = editing.edits.removals.includes(node.id);
   const draw = (field: FormField) => {
     const { name, label, kind } = field;
@@ -43,9 +46,7 @@ export function NodeForm({ node, instance }: { node: CanvasNode; instance: strin
       return (
         <p key={name} className="field">
           {label}
-          <small>
-            {t("This list is too long to be shown here, or holds a secret. Say in words what should change.")}
-          </small>
+          <small>{t("This is too long to be shown here, or holds a secret. Say in words what should change.")}</small>
         </p>
       );
     const setting = (

@@ -24,10 +24,12 @@ interface Props {
   onSet: (path: string, value: unknown) => void;
 }
 
+const isSaid = (value: unknown): boolean => ["string", "number", "boolean"].includes(typeof value) && value !== "";
+
 /** An edit is an act of its own: it counts when one is done. */
 export function Setting({ field, type, instance, values, onSet }: Props) {
   const { name, schema } = field;
-  const value = values[name] ?? schema.default;
+  const value = values[name];
   const listed = schema["x-lists-options"] ?? false;
   const options = useQuery({ ...nodeOptions(type, name, instance), enabled: listed });
   const known = options.data?.options.map((one) => ({ value: one.name, label: one.label })) ?? [];
@@ -62,8 +64,11 @@ export function Setting({ field, type, instance, values, onSet }: Props) {
         row={inRow}
         onChange={(next) => next !== undefined && onSet(name, next)}
       />
+      {value === undefined && isSaid(schema.default) && (
+        <small>{t("Not set. Default: {{value}}", { value: String(schema.default) })}</small>
+      )}
       {options.isLoading && <small>{t("Asking the server for its options…")}</small>}
-      {config && typeof value === "string" && value && (
+      {config && !(config in values && values[config] === undefined) && typeof value === "string" && value && (
         <Config
           key={value}
           type={value}

@@ -63,23 +63,23 @@ export function useEdits(questionId: string): Editing {
   };
 }
 
-/** What a node's fields hold, as their schema has it; undefined for a list that is not here in full. */
+/** What a node's fields hold, as their schema has it; undefined for what is not here in full. */
 export function valuesOf({ params }: CanvasNode, fields: FormField[]): Values {
-  const lists = new Set(fields.flatMap((one) => (["list", "rows"].includes(one.kind) ? [one.name] : [])));
-  const configs = new Set(fields.flatMap((one) => one.schema["x-config"] ?? []));
+  const json = new Set(
+    fields.flatMap(({ name, kind, schema }) => [
+      ...(["list", "rows"].includes(kind) ? [name] : []),
+      ...(schema["x-config"] ? [schema["x-config"]] : []),
+    ]),
+  );
   const values: Values = {};
-  for (const { name, value } of params) {
+  for (const { name, value, cut } of params) {
     const [first = "", inner] = name.split(".");
-    if (inner && configs.has(first)) values[first] = { ...(values[first] as Values), [inner]: value };
-    else if (lists.has(name)) values[name] = HIDDEN.test(value) ? undefined : parsed(value);
-    else if (configs.has(name)) values[name] = parsed(value);
-    else values[name] = value;
+    if (cut) values[name] = undefined;
+    else if (inner && json.has(first)) values[first] = { ...(values[first] as Values), [inner]: value };
+    else values[name] = json.has(name) ? parsed(value) : value;
   }
   return values;
 }
-
-/** What the service puts in place of a secret: sent back with the whole list, it would be lost. */
-const HIDDEN = /\(hidden\)/;
 
 function parsed(text: string): unknown {
   try {
@@ -126,6 +126,7 @@ export function edited(flow: Marked, { values, removals }: Edits): Marked {
           name: one.param,
           label: known.get(one.param)?.label ?? paramLabel(one.param),
           value: typeof one.value === "object" ? JSON.stringify(one.value) : String(one.value),
+          cut: false,
         });
       const mark: Mark = removed ? "removed" : marked.mark === "added" ? "added" : "changed";
       return { ...marked, mark, node: { ...node, params: [...known.values()] } };

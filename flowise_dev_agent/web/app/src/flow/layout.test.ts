@@ -17,7 +17,7 @@ import { canvas, edge, node } from "./sample";
 
 const port = (id: string) => ({ id, name: id, label: id });
 const params = (many: number) =>
-  Array.from({ length: many }, (_, number) => ({ name: `p${number}`, label: `P${number}`, value: "1" }));
+  Array.from({ length: many }, (_, number) => ({ name: `p${number}`, label: `P${number}`, value: "1", cut: false }));
 
 test("a box has room for every row, and ports are at their rows", () => {
   const few = node("a", { inputs: [port("i1"), port("i2")], outputs: [port("o")], params: params(1) });

@@ -49,6 +49,9 @@ export function paramLabel(name: string): string {
   return words.charAt(0).toUpperCase() + words.slice(1);
 }
 
+/** The parameter of a path such as `llmModelConfig.temperature`. */
+export const rootOf = (path: string): string => path.split(/[.[]/)[0] ?? path;
+
 /** Width and height of a node's box, in editor pixels. */
 export function sizeOf(node: CanvasNode): { width: number; height: number } {
   if (node.kind === "note" || node.kind === "iteration")

@@ -82,8 +82,9 @@ test("a replaced node is drawn above its replacement", () => {
 });
 
 it("draws a plan as ghosts with its values, removed nodes apart and expected connections marked", () => {
+  const param = (name: string, value: string) => ({ name, label: name, value, cut: false });
   const drawn = (id: string, state: Preview["nodes"][number]["state"], values: FieldChange[] = []) => ({
-    node: node(id),
+    node: node(id, { params: [param("prompt", "My own."), ...values.map((one) => param(one.name, one.after))] }),
     state,
     values,
     placed: true,
@@ -107,9 +108,11 @@ it("draws a plan as ghosts with its values, removed nodes apart and expected con
     ["removed", false],
     ["changed", false],
   ]);
-  expect(nodes[0]?.node.params).toEqual([{ name: "systemMessage", label: "System Message", value: "Be brief." }]);
+  // All that the flow has, and what is set now first.
+  expect(nodes[0]?.node.params).toEqual([param("systemMessage", "Be brief."), param("prompt", "My own.")]);
   // The removed node does not lie on the one that comes in its place.
   expect(nodes[1]?.node.y).not.toBe(nodes[0]?.node.y);
   expect(nodes[2]?.fields).toHaveLength(1);
+  expect(nodes[2]?.before?.params).toMatchObject([{ name: "temperature", value: "0.9" }]);
   expect(edges[0]).toMatchObject({ mark: "added", expected: true });
 });

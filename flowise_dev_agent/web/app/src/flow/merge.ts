@@ -1,6 +1,6 @@
 /** Two states of a flow as one drawing: all of the later state, and removed nodes at their old place. */
 import type { CanvasEdge, CanvasNode, CanvasView, FieldChange, FlowChange, Preview } from "../api/types";
-import { type Box, boxesOf, paramLabel, sizeOf } from "./layout";
+import { type Box, boxesOf, paramLabel, rootOf, sizeOf } from "./layout";
 
 const GAP = 32;
 const MAX_TRIES = 20;
@@ -79,7 +79,7 @@ export function merged({ before, after, diff }: FlowChange): Marked {
 
 /** A box shows few of the parameters: those that differ are among them. */
 function changedFirst(node: CanvasNode, fields: FieldChange[]): CanvasNode {
-  const names = new Set(fields.map(({ name }) => name));
+  const names = new Set(fields.map(({ name }) => rootOf(name)));
   const rank = ({ name }: CanvasNode["params"][number]) => (names.has(name) ? 0 : 1);
   return names.size > 0 ? { ...node, params: node.params.toSorted((one, other) => rank(one) - rank(other)) } : node;
 }
@@ -95,14 +95,16 @@ const MARKS: Record<Preview["nodes"][number]["state"], Mark> = {
 export function previewed({ nodes, edges, source }: Preview): Marked {
   const occupied = [...boxesOf(nodes.filter((one) => one.state !== "removed").map((one) => one.node)).values()];
   return {
-    nodes: nodes.map(({ node: before, state, values, model }) => {
-      const node = state === "removed" ? placed(before, occupied) : before;
+    nodes: nodes.map(({ node: drawn, state, values, model }) => {
+      const node = changedFirst(state === "removed" ? placed(drawn, occupied) : drawn, values);
+      const changed = state === "changed";
+      const before = values.map(({ name, before: value }) => ({ name, label: paramLabel(name), value, cut: false }));
       return {
-        node: { ...node, params: withModel(withValues(node.params, values), model) },
+        node: { ...node, params: withModel(node.params, model) },
         mark: MARKS[state],
-        fields: state === "changed" ? values : [],
+        fields: changed ? values : [],
         ghost: state === "new" && source !== "flow",
-        before,
+        ...(changed && { before: { ...drawn, params: before } }),
       };
     }),
     edges: edges.map(({ edge, state, expected }) => ({ edge, mark: MARKS[state], expected })),
@@ -112,16 +114,7 @@ export function previewed({ nodes, edges, source }: Preview): Marked {
 const withModel = (params: CanvasNode["params"], model: string): CanvasNode["params"] =>
   !model || params.some((one) => one.value === model)
     ? params
-    : [...params, { name: "model", label: paramLabel("model"), value: model }];
-
-/** The parameters with these values; the ones that are set come first. */
-function withValues(params: CanvasNode["params"], values: FieldChange[]): CanvasNode["params"] {
-  const set = new Set(values.map((one) => one.name));
-  return [
-    ...values.map(({ name, after }) => ({ name, label: paramLabel(name), value: after })),
-    ...params.filter((param) => !set.has(param.name)),
-  ];
-}
+    : [...params, { name: "model", label: paramLabel("model"), value: model, cut: false }];
 
 /** Number of each mark; connections count as added and removed. */
 export function counts({ nodes, edges }: Marked): Record<Exclude<Mark, "same">, number> {

@@ -38,6 +38,8 @@ export interface Schema extends Named {
   /** The path of the service that lists what can be chosen. */
   "x-lists"?: string;
   "x-rows"?: number;
+  /** Flowise shows it behind a button. */
+  "x-additional"?: boolean;
   /** Endings of the files that it takes. */
   "x-file-types"?: string;
 }
