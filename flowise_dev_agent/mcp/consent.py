@@ -16,6 +16,7 @@ from flowise_dev_agent.schemas.attachments import AttachmentView
 from flowise_dev_agent.schemas.interrupts import Interrupt
 from flowise_dev_agent.schemas.question_text import question_text
 from flowise_dev_agent.schemas.session import SessionView
+from flowise_dev_agent.schemas.versions import TakenBack
 
 #: A form shows everything that a person agrees to; if it does not fit, there is no form.
 _MESSAGE_CHARS: Final = 12_000
@@ -76,14 +77,17 @@ async def confirmation(
 
 
 async def rollback_confirmation(
-    ctx: ToolContext, session_id: UUID, version: str | None = None
+    ctx: ToolContext, session_id: UUID, version: str | None = None, created: TakenBack | None = None
 ) -> Confirmation | Elicit[Confirmation]:
     """Resolver of a rollback, as `confirmation`."""
     if host_of(ctx).approval == "agent":
         return Confirmation(confirm=True)
     view = await client_of(ctx).get(session_id)
     what = f"the version {version}" if version else "the first version"
-    text = f"An agent wants to put {what} of the session '{_name(view)}' back into its chatflow {view.chatflow_id}."
+    wish = f"put {what} of the session '{_name(view)}' back into its chatflow {view.chatflow_id}"
+    if created:
+        wish = f"{created} the chatflow {view.chatflow_id} that the session '{_name(view)}' made"
+    text = f"An agent wants to {wish}."
     return _ask_person(ctx, session_id, "rollback", text)
 
 

@@ -18,13 +18,16 @@ from flowise_dev_agent.schemas.flow_tests import FlowTestView, GivenTest, TestFl
 from flowise_dev_agent.schemas.flow_writes import MAX_FLOW_CHARS, FlowDocument
 from flowise_dev_agent.schemas.flows import FlowPage, FlowSummary
 from flowise_dev_agent.schemas.question_text import test_lines
-from flowise_dev_agent.schemas.versions import NumberedVersions, RolledBack, VersionDiff, VersionList
+from flowise_dev_agent.schemas.versions import NumberedVersions, RolledBack, TakenBack, VersionDiff, VersionList
 
 _POLL_SECS: Final = 1.0
 #: Maximum size of an exported flow; more would fill a model's context.
 _EXPORT_CHARS: Final = 400_000
 
 Label = Annotated[str | None, Field(max_length=20, description="A label such as v1.0 (see list_versions).")]
+Created = Annotated[
+    TakenBack | None, Field(description="For a chatflow that the session made: delete or undeploy it, and no version.")
+]
 Version = Annotated[str, Field(pattern=r"^(live|v\d{1,6})$", description="Such as v4 (see list_chatflow_versions).")]
 
 
@@ -186,13 +189,18 @@ async def rollback(
     session_id: SessionId,
     confirmed: Annotated[ElicitationResult[Confirmation], Resolve(rollback_confirmation)],
     version: Label = None,
+    created: Created = None,
 ) -> Annotated[CallToolResult, RolledBack]:
     """Restore a version of a session in its chatflow, by default the first one; also long after the session.
 
-    The current state of the chatflow is kept as a version first. The decision is a person's: unless the operator of the
+    The current state of the chatflow is kept as a version first. A chatflow that the session made has no earlier one:
+    created deletes or undeploys it, unless it was changed since. The decision is a person's: unless the operator of the
     service has allowed agents to decide (MCP_APPROVAL=agent), they confirm it in their client.
     """
     check_confirmed(confirmed)
-    done = await client_of(ctx).rollback(session_id, version=version)
-    said = "holds it already" if done.already_there else "holds it now"
+    done = await client_of(ctx).rollback(session_id, version=version, created=created)
+    if done.created:
+        said = "is deleted" if done.created == "delete" else "is undeployed"
+    else:
+        said = "holds it already" if done.already_there else "holds it now"
     return succeeded([f"{done.label}: the chatflow {done.chatflow_id} {said}."], done)

@@ -184,6 +184,7 @@ function Version({ flow, version, called, shown, onShow }: VersionProps) {
       </p>
       <div className="row">
         <Link href={`/s/${version.session_id}`}>{t("Conversation")}</Link>
+        {version.current && version.name === "v1" && version.origin === "session" && <TakeBack version={version} />}
         {!version.current && (
           <ConfirmButton
             label={t("Go back")}
@@ -202,6 +203,43 @@ function Version({ flow, version, called, shown, onShow }: VersionProps) {
       <Restored name={name} done={restore.data} />
       <ErrorNote error={restore.error ?? mark.error} />
     </li>
+  );
+}
+
+/** Deletes or undeploys the flow that a session made; the service refuses it once the flow was changed. */
+export function TakeBack({ version }: { version: NumberedVersion }) {
+  const queries = useQueryClient();
+  const { session_id, flow_name: name } = version;
+  const { data, error, isPending, mutate } = useMutation({
+    mutationFn: (created: "delete" | "undeploy") =>
+      dataOf(api.POST("/sessions/{session_id}/rollback", { params: { path: { session_id }, query: { created } } })),
+    onSuccess: () => queries.invalidateQueries(),
+  });
+  if (data) {
+    const said = data.created === "delete" ? t("The flow is deleted.") : t("The flow is undeployed.");
+    return (
+      <p role="status" className="note ok">
+        {said}
+      </p>
+    );
+  }
+  return (
+    <>
+      <ConfirmButton
+        label={t("Delete the flow")}
+        question={t("Delete “{{name}}” in Flowise?", { name })}
+        yes={t("Delete the flow")}
+        look="plain"
+        busy={isPending}
+        onYes={() => mutate("delete")}
+      >
+        <p>{t("This session made it, and nobody has changed it since.")}</p>
+      </ConfirmButton>
+      <button type="button" className="button plain" disabled={isPending} onClick={() => mutate("undeploy")}>
+        {t("Undeploy")}
+      </button>
+      <ErrorNote error={error} />
+    </>
   );
 }
 
