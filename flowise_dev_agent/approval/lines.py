@@ -5,13 +5,15 @@ guard is a human input or a condition; a step is behind a branch of it if no way
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from typing import Final, NamedTuple, Self
+from typing import Final, Self
 
 from flowise_dev_agent.patch import Finding, FlowNode, GraphIR, Schemas
 from flowise_dev_agent.patch.model import agentflow as v2
+from flowise_dev_agent.patch.model.graph import FlowEdge
 from flowise_dev_agent.patch.model.reach import holds_code, reached, tools_in
+from flowise_dev_agent.patch.model.ways import Way, following, reached_from, ways_of
 from flowise_dev_agent.planning.preview import planned_flow
-from flowise_dev_agent.schemas.plan import Capability, LineChange, Plan
+from flowise_dev_agent.schemas.plan import Capability, LineChange, NamedConnection, Plan
 
 #: Steps that reach out, run code, or start something that does.
 _ACTS: Final = frozenset(
@@ -22,15 +24,6 @@ _HINT: Final = (
     "Leave the lines of the flow as they are. If the plan cannot be met without it, answer with `amend` and name the "
     "line in `connections`: the person is asked then."
 )
-
-
-class Line(NamedTuple):
-    """Line between two nodes. `branch` is the output of a guard, `input` the input of a chatflow's node."""
-
-    source: str
-    branch: str
-    target: str
-    input: str = ""
 
 
 def line_changes(plan: Plan, base: GraphIR) -> list[LineChange]:
@@ -45,8 +38,27 @@ def line_changes(plan: Plan, base: GraphIR) -> list[LineChange]:
             LineChange(source=one.source, output=output.name if output else "", target=one.target, change="add")
             for one, output in outputs
         ),
-        *(LineChange(source=one.source, target=one.target, change="remove") for one in plan.disconnections),
+        *(
+            LineChange(source=one.source, output=output, target=one.target, change="remove")
+            for one in plan.disconnections
+            for output in dict.fromkeys(_branch_of(edge, base) for edge in lines_named(one, base)) or [""]
+        ),
     ]
+
+
+def lines_named(wanted: NamedConnection, graph: GraphIR) -> list[FlowEdge]:
+    """Lines of a flow with these ends: those of the named output, if there are any."""
+    lines = [
+        edge
+        for edge in graph.edges
+        if (edge.source, edge.target) == (wanted.source, wanted.target) and wanted.input in ("", edge.input_name)
+    ]
+    return [edge for edge in lines if edge.output_name == wanted.output] or lines
+
+
+def _branch_of(edge: FlowEdge, graph: GraphIR) -> str:
+    source = graph.node(edge.source)
+    return edge.output_name if source and source.name in v2.BRANCHING else ""
 
 
 def before_approval(plan: Plan, base: GraphIR, schemas: Schemas) -> list[str]:
@@ -103,15 +115,14 @@ def _problems(
         for one in capability.lines
         if one.change == "add" and (source := base.node(one.source))
     }
-    gone_by = {(one.source, one.target) for one in capability.lines if one.change == "remove"}
     stay = {node.id for node in base.nodes} & {node.id for node in after.nodes}
     stored, direct = _lines(base, plan), _lines(after, plan)
     before, now = _between(stored, stay), _between(direct, stay)
-    following = _following(one for one in before if one.branch != v2.LOOP)
+    later = following(before)
     for line in sorted(now - before):
-        if (line.source, line.branch, line.target) in added_by:
+        if (line.source, line.handle, line.target) in added_by:
             continue
-        if line.branch != v2.LOOP and line.source in _from(following.get(line.target, ()), following):
+        if line.handle != v2.LOOP and line.source in reached_from(later.get(line.target, ()), later):
             yield line.target, f"'{line.source}' ran after '{line.target}', and now runs before it"
         acting = after.node(line.source if line.input else line.target)
         if line in direct and acting and _acts(acting, schemas):
@@ -121,7 +132,7 @@ def _problems(
             )
     fed = {(one.target, one.input) for one in direct if one.source not in stay}
     for line in sorted((before & stored) - now):
-        if (line.source, line.target) not in gone_by and not (line.input and (line.target, line.input) in fed):
+        if not _is_taken(line, capability.lines) and not (line.input and (line.target, line.input) in fed):
             yield line.target, f"the line from '{line.source}' to '{line.target}' goes"
     yield from _led_around(_Ways.of(base, plan), _Ways.as_planned(capability.lines, plan, base), _Ways.of(after, plan))
     for step in sorted(_early(plan, base, after, schemas) - {*capability.before_approval}):
@@ -140,11 +151,11 @@ def _led_around(before: "_Ways", planned: "_Ways", now: "_Ways") -> Iterator[tup
 class _Ways:
     """Lines of a flow, and which steps are behind which branch of a guard. `names` are types of nodes, by id."""
 
-    def __init__(self, lines: set[Line], names: Mapping[str, str]) -> None:
+    def __init__(self, lines: set[Way], names: Mapping[str, str]) -> None:
         self.names, self._lines = names, lines
-        entered = {one.target for one in lines if one.branch != v2.LOOP}
+        entered = {one.target for one in lines if one.handle != v2.LOOP}
         self._starts = [id_ for id_ in names if id_ not in entered]
-        self.guards = sorted({(one.source, one.branch) for one in lines if names.get(one.source) in v2.BRANCHING})
+        self.guards = sorted({(one.source, one.handle) for one in lines if names.get(one.source) in v2.BRANCHING})
 
     @classmethod
     def of(cls, graph: GraphIR, plan: Plan) -> Self:
@@ -158,22 +169,21 @@ class _Ways:
         nodes = {node.id: node for node in base.nodes if not node.is_note}
         for one in changes:
             if one.change == "remove":
-                lines = {line for line in lines if (line.source, line.target) != (one.source, one.target)}
+                lines = {line for line in lines if not _is_taken(line, [one])}
             elif one.source in nodes and one.target in nodes:
-                lines.add(Line(one.source, _branch(nodes[one.source], one.output, plan), one.target))
+                lines.add(Way(one.source, _branch(nodes[one.source], one.output, plan), one.target))
         names = {id_: node.name for id_, node in nodes.items() if id_ not in plan.removals}
         return cls(_between(lines, names), names)
 
-    def after(self, step: str) -> set[str]:
+    def after(self, step: str) -> frozenset[str]:
         """Ids of the steps that a way leads to from this one."""
-        following = _following(self._lines)
-        return _from(following.get(step, ()), following)
+        later = following(self._lines, jumps=True)
+        return reached_from(later.get(step, ()), later)
 
     def behind(self, guard: str, branch: str) -> set[str]:
         """Ids of the steps that run only after this branch."""
-        free = _from(
-            self._starts, _following(one for one in self._lines if (one.source, one.branch) != (guard, branch))
-        )
+        others = [one for one in self._lines if (one.source, one.handle) != (guard, branch)]
+        free = reached_from(self._starts, following(others, jumps=True))
         return self.names.keys() - free
 
 
@@ -185,64 +195,43 @@ def _acts(node: FlowNode, schemas: Schemas) -> bool:
     return any(reached(name, value, schema) for name, value in node.inputs.items()) or any(tools_in(node.inputs))
 
 
-def _lines(graph: GraphIR, plan: Plan) -> set[Line]:
-    """Lines of a flow, with those into an iteration and back by a loop."""
-    if graph.kind != "AGENTFLOW":
-        return {Line(one.source, "", one.target, one.input_name) for one in graph.edges}
-    nodes = {node.id: node for node in graph.nodes if not node.is_note}
-    found = {
-        Line(one.source, _branch(nodes[one.source], one.source_handle, plan), one.target)
-        for one in graph.edges
-        if one.source in nodes and one.target in nodes
-    }
-    entered, left = {one.target for one in found}, {one.source for one in found}
-    inside = [(node.parent, id_) for id_, node in nodes.items() if node.parent]
-    after = {parent: [one.target for one in found if one.source == parent] for parent in {one for one, _ in inside}}
-    found |= {Line(parent, "", id_) for parent, id_ in inside if id_ not in entered}
-    found |= {Line(id_, "", target) for parent, id_ in inside if id_ not in left for target in after[parent]}
-    return found | {
-        Line(id_, v2.LOOP, target)
-        for id_, node in nodes.items()
-        if node.name == v2.LOOP and (target := v2.loop_target_id(str(node.inputs.get(v2.LOOP_TARGET) or ""))) in nodes
-    }
+def _is_taken(line: Way, changes: Iterable[LineChange]) -> bool:
+    """True for a line that the changes take away: of a guard, that of the branch."""
+    return any(
+        (one.change, one.source, one.target) == ("remove", line.source, line.target)
+        and (not one.output or line.handle in ("", one.output))
+        for one in changes
+    )
+
+
+def _lines(graph: GraphIR, plan: Plan) -> set[Way]:
+    """Ways of a flow; the handle of a guard is the number of its branch, and others have none."""
+    nodes = {node.id: node for node in graph.nodes}
+    return {one._replace(handle=_branch(nodes[one.source], one.handle, plan)) for one in ways_of(graph)}
 
 
 def _branch(node: FlowNode, handle: str, plan: Plan) -> str:
-    """Number of a guard's branch; none where the plan changes its branches."""
+    """Number of a guard's branch; none where the plan changes its branches. A jump back stays one."""
+    if handle == v2.LOOP:
+        return handle
     rows = v2.BRANCHES_FROM.get(node.name)
     changes = rows and any(one.node_id == node.id and one.param.startswith(rows) for one in plan.values)
     return handle.rpartition("-")[2] if node.name in v2.BRANCHING and not changes else ""
 
 
-def _between(lines: Iterable[Line], stay: Collection[str]) -> set[Line]:
+def _between(lines: Iterable[Way], stay: Collection[str]) -> set[Way]:
     """Lines between the nodes that stay, each way through other nodes as one line."""
-    leaving: dict[str, list[Line]] = {}
+    leaving: dict[str, list[Way]] = {}
     for one in lines:
         leaving.setdefault(one.source, []).append(one)
-    found: set[Line] = set()
+    found: set[Way] = set()
     for first in (one for source in stay for one in leaving.get(source, ())):
         seen, queue = set[str](), [first]
         while queue:
             one = queue.pop()
             if one.target in stay:
-                found.add(Line(first.source, first.branch, one.target, one.input))
+                found.add(Way(first.source, first.handle, one.target, one.input))
             elif one.target not in seen:
                 seen.add(one.target)
                 queue += leaving.get(one.target, ())
     return found
-
-
-def _following(lines: Iterable[Line]) -> Mapping[str, set[str]]:
-    following: dict[str, set[str]] = {}
-    for one in lines:
-        following.setdefault(one.source, set()).add(one.target)
-    return following
-
-
-def _from(starts: Iterable[str], following: Mapping[str, set[str]]) -> set[str]:
-    seen, queue = set[str](), list(starts)
-    while queue:
-        if (one := queue.pop()) not in seen:
-            seen.add(one)
-            queue += following.get(one, ())
-    return seen

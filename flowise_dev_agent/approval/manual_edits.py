@@ -5,7 +5,8 @@ checked and compiled like any op, and widen the approval by exactly themselves.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from flowise_dev_agent.approval.binding import amended, capability_of, with_agreed
+from flowise_dev_agent.approval.amending import amended
+from flowise_dev_agent.approval.binding import capability_of, with_agreed
 from flowise_dev_agent.errors import PatchError
 from flowise_dev_agent.knowledge.credential_requirements import nested_types, required_types
 from flowise_dev_agent.patch import (

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Final
 
-from flowise_dev_agent.approval.binding import not_met, outside_plan, untouched
 from flowise_dev_agent.approval.lines import rerouted
+from flowise_dev_agent.approval.ops_in_plan import outside_plan
+from flowise_dev_agent.approval.promises import not_met, untouched
 from flowise_dev_agent.errors import ModelOutputError, PatchError
 from flowise_dev_agent.knowledge.flow_check import excused
 from flowise_dev_agent.patch import (

@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final, cast
 
 from flowise_dev_agent.patch import FlowNode, GraphIR
+from flowise_dev_agent.patch.model.ways import following, ways_of
 from flowise_dev_agent.redaction import masked
 from flowise_dev_agent.sanitize import shortened
 from flowise_dev_agent.schemas.plan import Plan
@@ -88,10 +89,8 @@ def _said(node: FlowNode) -> dict[str, str]:
 
 def _in_order(shown: Mapping[str, FlowNode], flow: GraphIR, plan: Plan) -> Iterator[tuple[FlowNode, int]]:
     """Steps as they run, the steps of an iteration below it; what nothing leads to comes in the order of the plan."""
-    after: dict[str, list[str]] = {}
-    for edge in flow.edges:
-        after.setdefault(edge.source, []).append(edge.target)
-    led_to = {edge.target for edge in flow.edges}
+    after = following(ways_of(flow))
+    led_to = {target for targets in after.values() for target in targets}
     planned = [node.node_id for node in plan.nodes]
     rank = {id_: planned.index(id_) if id_ in planned else -1 for id_ in shown}
     waiting = sorted((id_ for id_ in shown if id_ not in led_to and not shown[id_].parent), key=lambda id_: rank[id_])
@@ -104,8 +103,8 @@ def _in_order(shown: Mapping[str, FlowNode], flow: GraphIR, plan: Plan) -> Itera
             continue
         seen.add(id_)
         yield node, 1 if node.parent in shown else 0
-        inner = [one.id for one in shown.values() if one.parent == id_]
-        waiting = [*inner, *after.get(id_, ()), *waiting]
+        # Once in an iteration, its other steps come before what follows it.
+        waiting = sorted([*after.get(id_, ()), *waiting], key=lambda one: not (one in shown and shown[one].parent))
 
 
 def _fed(shown: Mapping[str, FlowNode], flow: GraphIR) -> Iterator[tuple[FlowNode, int]]:

@@ -29,7 +29,8 @@ from flowise_dev_agent.agent.state import (
 )
 from flowise_dev_agent.agent.toolbox import SessionToolbox
 from flowise_dev_agent.approval.agreed_values import changed_values
-from flowise_dev_agent.approval.binding import amended, beyond_approval, capability_of, with_agreed
+from flowise_dev_agent.approval.amending import amended
+from flowise_dev_agent.approval.binding import beyond_approval, capability_of, with_agreed
 from flowise_dev_agent.approval.ops import UNUSABLE, PatchScope, compiled, completed, findings_of
 from flowise_dev_agent.errors import ModelOutputError, PatchError
 from flowise_dev_agent.knowledge.credential_requirements import required_types

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from functools import cached_property
 
 from flowise_dev_agent.patch.model import agentflow as v2
+from flowise_dev_agent.patch.model.ways import Way, following, reached_from, ways_of
 from flowise_dev_agent.patch.validate.context import Connection, FlowContext
 
 _Targets = Mapping[str, list[tuple[str, str]]]
@@ -92,38 +93,28 @@ class RunOrder:
 
     @cached_property
     def _next(self) -> _Targets:
-        """Node id -> (handle, target) of the possible next steps; the last steps inside an iteration lead out of it."""
+        """Node id -> (handle, target) of the possible next steps, jumps back left out."""
         found: dict[str, list[tuple[str, str]]] = {node.id: [] for node in self._flow.nodes}
-        for one in self._flow.connections:
-            found.setdefault(one.source.id, []).append((one.edge.source_handle, one.target.id))
-        for node in self._flow.nodes:
-            if node.parent in found and node.parent != node.id:
-                if node.id not in self._flow.connections_into:
-                    found[node.parent].append(("", node.id))
-                if not self._flow.connections_out_of.get(node.id):
-                    outside = self._flow.connections_out_of.get(node.parent, ())
-                    found[node.id].extend(("", one.target.id) for one in outside)
+        for one in self._ways:
+            if one.handle != v2.LOOP:
+                found[one.source].append((one.handle, one.target))
         return found
 
     @cached_property
-    def _back(self) -> Mapping[str, str]:
-        """Loop id -> id of the step that it goes back to."""
-        targets = {node.id: node.inputs.get(v2.LOOP_TARGET) for node in self._flow.nodes if node.name == v2.LOOP}
-        return {loop: v2.loop_target_id(target) for loop, target in targets.items() if isinstance(target, str)}
+    def _ways(self) -> list[Way]:
+        return ways_of(self._flow.graph)
 
     def _reach(self, first: str, *, avoiding: str = "", loops: bool = False) -> frozenset[str]:
         key = (first, avoiding, loops)
         if key not in self._reached:
-            seen: set[str] = set()
-            queue = [first]
-            while queue:
-                node_id = queue.pop()
-                targets = [target for _, target in self._next.get(node_id, ())]
-                if loops and node_id in self._back:
-                    targets.append(self._back[node_id])
-                for target in targets:
-                    if target not in seen and target != avoiding:
-                        seen.add(target)
-                        queue.append(target)
-            self._reached[key] = frozenset(seen)
+            after = self._jumping if loops else self._following
+            self._reached[key] = reached_from(after.get(first, ()), after, avoiding=avoiding)
         return self._reached[key]
+
+    @cached_property
+    def _following(self) -> Mapping[str, list[str]]:
+        return following(self._ways)
+
+    @cached_property
+    def _jumping(self) -> Mapping[str, list[str]]:
+        return following(self._ways, jumps=True)

@@ -5,17 +5,11 @@ from typing import Any
 import pytest
 from pydantic import JsonValue
 
-from flowise_dev_agent.approval.binding import (
-    amended,
-    beyond_approval,
-    capability_of,
-    held,
-    not_met,
-    outside_plan,
-    untouched,
-    with_agreed,
-)
+from flowise_dev_agent.approval.amending import amended
+from flowise_dev_agent.approval.binding import beyond_approval, capability_of, with_agreed
 from flowise_dev_agent.approval.ops import decided, for_the_model
+from flowise_dev_agent.approval.ops_in_plan import outside_plan
+from flowise_dev_agent.approval.promises import not_met, untouched
 from flowise_dev_agent.knowledge.credential_requirements import required_types
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import (
@@ -32,6 +26,7 @@ from flowise_dev_agent.patch import (
     SetParam,
     compile_ops,
 )
+from flowise_dev_agent.patch.model.equal_values import held
 from flowise_dev_agent.patch.model.findings import warning
 from flowise_dev_agent.schemas.plan import (
     AmendAnswer,
@@ -376,7 +371,9 @@ LINE: dict[str, Any] = {"source_node_id": STEPS[0], "target_node_id": STEPS[1]}
 
 def steps(catalogue: NodeStore) -> GraphIR:
     ops: list[PatchOp] = [AddNode(node_name="llmAgentflow", node_id=id_) for id_ in STEPS]
-    return compile_ops(GraphIR.empty(), [*ops, Connect(**LINE)], catalogue.schemas).graph
+    return compile_ops(
+        GraphIR.empty(), [*ops, Connect(source_node_id=STEPS[0], target_node_id=STEPS[1])], catalogue.schemas
+    ).graph
 
 
 def outside(ops: list[PatchOp], wanted: Plan, base: GraphIR, catalogue: NodeStore) -> list[int | None]:
@@ -386,8 +383,9 @@ def outside(ops: list[PatchOp], wanted: Plan, base: GraphIR, catalogue: NodeStor
 
 def test_a_step_is_put_between_two_others_by_a_plan_that_names_only_the_step(catalogue: NodeStore) -> None:
     new, base = planned("conditionAgentflow_0", existing=False), steps(catalogue)
+    cut = Disconnect(**LINE)
     ops: list[PatchOp] = [
-        Disconnect(**LINE),
+        cut,
         AddNode(node_name=new.node_name, node_id=new.node_id),
         Connect(source_node_id=STEPS[0], target_node_id=new.node_id),
         Connect(source_node_id=new.node_id, source_anchor="0", target_node_id=STEPS[1]),
@@ -395,9 +393,9 @@ def test_a_step_is_put_between_two_others_by_a_plan_that_names_only_the_step(cat
     assert outside(ops, contract(new), base, catalogue) == []
     assert outside(ops[:3], contract(new), base, catalogue) == [0]
     said = contract(disconnections=[{"source": STEPS[0], "target": STEPS[1]}])
-    assert outside([Disconnect(**LINE)], said, base, catalogue) == []
+    assert outside([cut], said, base, catalogue) == []
     assert [one.where for one in not_met(said, base, base)] == [STEPS[1]]
-    assert not_met(said, base, compile_ops(base, [Disconnect(**LINE)], catalogue.schemas).graph) == []
+    assert not_met(said, base, compile_ops(base, [cut], catalogue.schemas).graph) == []
 
 
 def test_a_line_that_moves_to_another_branch_is_gone(catalogue: NodeStore) -> None:

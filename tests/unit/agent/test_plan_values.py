@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from flowise_dev_agent.approval.binding import not_met
+from flowise_dev_agent.approval.promises import not_met
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import (
     AddNode,
@@ -132,11 +132,10 @@ def test_p84_a_wish_about_behaviour_is_added_to_the_prompt_whatever_the_ops_say(
         value("toolAgent_0", "systemMessage", text, mode="append") for text in ("Answer in French.", "Never guess.")
     ]
     wanted = contract(AGENT, values=wishes)
-    lost = SetParam(node_id="toolAgent_0", param_name="systemMessage", value="You are a tell the agent.")
+    lost: PatchOp = SetParam(node_id="toolAgent_0", param_name="systemMessage", value="You are a tell the agent.")
     text = "Help with orders.\nAnswer in French.\nNever guess."
-    for ops in ([], [lost]):
-        after, _ = built(ops, wanted, catalogue)
-        assert stored(after, "toolAgent_0", "systemMessage") == text
+    (after, _), (other, _) = built([], wanted, catalogue), built([lost], wanted, catalogue)
+    assert [stored(one, "toolAgent_0", "systemMessage") for one in (after, other)] == [text, text]
     again = with_planned_values([], wanted, after)
     assert again == []
 

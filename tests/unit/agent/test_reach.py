@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from flowise_dev_agent.approval.binding import capability_of, outside_plan
+from flowise_dev_agent.approval.binding import capability_of
+from flowise_dev_agent.approval.ops_in_plan import outside_plan
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import (
     AddNode,

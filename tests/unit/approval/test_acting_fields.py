@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from flowise_dev_agent.approval.binding import beyond_approval, capability_of, outside_plan
+from flowise_dev_agent.approval.binding import beyond_approval, capability_of
+from flowise_dev_agent.approval.ops_in_plan import outside_plan
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import AddNode, GraphIR, InputEntry, PatchOp, SetParam, compile_ops
 from flowise_dev_agent.patch.model.field_kinds import FieldKind, classified, free_texts, kind_of, looks_acting
@@ -22,11 +23,11 @@ def tools(name: str, **config: Any) -> list[dict[str, Any]]:
     return [{"agentSelectedTool": name, "agentSelectedToolConfig": config}]
 
 
-def set_(param: str, to: Any, node: str = AGENT) -> PatchOp:
+def set_(param: str, to: Any, node: str = AGENT) -> SetParam:
     return SetParam(node_id=node, param_name=param, value=to)
 
 
-def added(node: str, **params: Any) -> PatchOp:
+def added(node: str, **params: Any) -> AddNode:
     return AddNode(node_name=node.rpartition("_")[0], node_id=node, params=params)
 
 
@@ -41,7 +42,7 @@ def planning(node: str, *values: Any) -> Plan:
 
 
 MCP = planning(AGENT, ("agentTools", tools("customMCP")))
-INJECTIONS: dict[str, tuple[Plan, PatchOp, str]] = {
+INJECTIONS: dict[str, tuple[Plan, AddNode | SetParam, str]] = {
     "a command in a tool by a path": (
         MCP,
         set_("agentTools[0].agentSelectedToolConfig.mcpServerConfig", json.dumps(SHELL)),

@@ -8,8 +8,9 @@ from typing import Final
 
 import pytest
 
-from flowise_dev_agent.approval.binding import capability_of, outside_plan
+from flowise_dev_agent.approval.binding import capability_of
 from flowise_dev_agent.approval.manual_edits import edit_findings
+from flowise_dev_agent.approval.ops_in_plan import outside_plan
 from flowise_dev_agent.devkit.flowise.install import node_binary
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.models.parsing import UnusableOutputError

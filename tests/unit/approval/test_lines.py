@@ -247,6 +247,18 @@ def test_p85_a_planned_line_is_of_one_branch_and_shown_with_it(catalogue: NodeSt
         )
 
 
+def test_p85_a_line_that_goes_is_of_one_branch_and_shown_with_it(catalogue: NodeStore) -> None:
+    both = [*FLOW, line(ASK, CALL, "0"), line(ASK, CALL, "1")]
+    base = compile_ops(GraphIR.empty(), both, catalogue.schemas).graph
+    wanted = contract(planned(ASK), disconnections=[{"source": ASK, "output": "1", "target": CALL}])
+    capability = capability_of(wanted, catalogue.schemas, base)
+    assert capability.lines == [LineChange(source=ASK, output="1", target=CALL, change="remove")]
+    assert outside([cut(ASK, CALL, "1")], wanted, catalogue, both) == []
+    assert any("goes" in one for one in outside([cut(ASK, CALL, "0")], wanted, catalogue, both))
+    wanted = wanted.model_copy(update={"capability": capability})
+    assert any("(reject) to HTTP" in one for one in plan_details(wanted, base, schemas=catalogue.schemas).allows)
+
+
 def test_p85_a_title_hides_no_type(catalogue: NodeStore) -> None:
     base = compile_ops(GraphIR.empty(), FLOW, catalogue.schemas).graph
     named = planned("customFunctionAgentflow_1", existing=False).model_copy(update={"label": "Approved by security"})

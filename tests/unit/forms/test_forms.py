@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from flowise_dev_agent.approval.binding import not_met
+from flowise_dev_agent.approval.promises import not_met
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import GraphIR, compile_ops, errors, validate_flow
 from flowise_dev_agent.planning.deterministic import DeterministicReasoner

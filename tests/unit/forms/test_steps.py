@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from flowise_dev_agent.approval.binding import capability_of, not_met
+from flowise_dev_agent.approval.binding import capability_of
+from flowise_dev_agent.approval.promises import not_met
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import GraphIR
 from flowise_dev_agent.patch.model.references import variables

@@ -1,0 +1,141 @@
+"""Amend an approved plan: add what the op writer lacks, drop the new nodes that it gives up."""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+
+from pydantic import JsonValue
+
+from flowise_dev_agent.patch import (
+    Schemas,
+)
+from flowise_dev_agent.patch.model.nested import Steps, parse_path, value_at, with_value
+from flowise_dev_agent.schemas.plan import (
+    UPLOADS,
+    AmendAnswer,
+    Part,
+    Plan,
+    PlannedNode,
+    PlannedValue,
+)
+
+
+def amended(
+    plan: Plan, answer: AmendAnswer, more_credentials: Iterable[str], schemas: Schemas, *, reason: str = ""
+) -> Plan:
+    """Apply an amendment of the op writer to the plan: add what it lacks, drop the new nodes that it gives up, for the
+    reason given or the amendment's own. The capability is not updated.
+    """
+    dropped = plan.new_nodes & {*answer.removals}
+    if dropped:
+        plan = _without_nodes(plan, dropped, reason or answer.reason, schemas)
+        answer = answer.model_copy(update={"removals": [id_ for id_ in answer.removals if id_ not in dropped]})
+    touched = {*answer.removals, *(node.node_id for node in answer.nodes), *(value.node_id for value in answer.values)}
+    known = {node.node_id for node in plan.nodes}
+    return plan.model_copy(
+        update={
+            "nodes": [*plan.nodes, *(node for node in answer.nodes if node.node_id not in known)],
+            "removals": [*dict.fromkeys([*plan.removals, *answer.removals])],
+            "kept": [id_ for id_ in plan.kept if id_ not in touched],
+            "connections": [*plan.connections, *(one for one in answer.connections if one not in plan.connections)],
+            "disconnections": [
+                *plan.disconnections,
+                *(one for one in answer.disconnections if one not in plan.disconnections),
+            ],
+            "values": _with_values(plan.values, answer.values),
+            "credential_requirements": [*dict.fromkeys([*plan.credential_requirements, *more_credentials])],
+        }
+    )
+
+
+def _with_values(planned: Sequence[PlannedValue], more: Sequence[PlannedValue]) -> list[PlannedValue]:
+    """Planned values with newer ones, so that each field has one value.
+
+    A newer value of a whole field replaces those of its rows; a newer value of a row goes into the planned whole. Null
+    takes back what the plan has.
+    """
+    values = [*planned]
+    for new in more:
+        steps = parse_path(new.param) or (new.param,)
+        if new.value is None:
+            values = [one for one in values if one.node_id != new.node_id or not _is_inside(one.param, steps)]
+            continue
+        at = next((index for index, one in enumerate(values) if _holds(one, new, steps)), None)
+        if at is None:
+            values = [one for one in values if one.node_id != new.node_id or not _is_inside(one.param, steps)]
+            values.append(new)
+            continue
+        inside = steps[len(parse_path(values[at].param) or ()) :]
+        values[at] = values[at].model_copy(update={"value": with_value(values[at].value, inside, new.value)})
+    return values
+
+
+def _holds(one: PlannedValue, new: PlannedValue, steps: Steps) -> bool:
+    """True if a planned value is a list or an object that has the place of the newer one."""
+    around = parse_path(one.param) or (one.param,)
+    if one.node_id != new.node_id or {one.mode, new.mode} != {"set"} or steps[: len(around)] != around:
+        return False
+    *path, _ = steps[len(around) :] or ("",)
+    return len(steps) > len(around) and isinstance(value_at({"": one.value}, ("", *path)), Mapping)
+
+
+def _is_inside(param: str, steps: Steps) -> bool:
+    return (parse_path(param) or (param,))[: len(steps)] == steps
+
+
+def _without_nodes(plan: Plan, dropped: Collection[str], reason: str, schemas: Schemas) -> Plan:
+    """Remove nodes from the plan, with the values, credentials and parts that only they needed."""
+    nodes = [node for node in plan.nodes if node.node_id not in dropped]
+    values = [value for value in plan.values if value.node_id not in dropped]
+    gone = _taken_by([node for node in plan.nodes if node not in nodes], plan.values, schemas)
+    stays = _taken_by(nodes, values, schemas)
+    fields = {*(f"{value.node_id}.{value.param}" for value in values), UPLOADS}
+    parts: list[Part] = []
+    for part in plan.parts:
+        left = {
+            "nodes": [id_ for id_ in part.nodes if id_ not in dropped],
+            "values": [field for field in part.values if field in fields],
+        }
+        if part.state == "covered" and (part.nodes or part.values) and not any(left.values()):
+            left |= {"state": "not_possible", "reason": reason}
+        parts.append(part.model_copy(update=left))
+    tests = [
+        test.model_copy(
+            update={
+                "expect": test.expect.model_copy(
+                    update={
+                        "tools": [id_ for id_ in test.expect.tools if id_ not in dropped],
+                        "branch": [id_ for id_ in test.expect.branch if id_ not in dropped],
+                    }
+                )
+            }
+        )
+        for test in plan.tests
+    ]
+    return plan.model_copy(
+        update={
+            "nodes": nodes,
+            "values": values,
+            "credential_requirements": [
+                type_ for type_ in plan.credential_requirements if type_ in stays or type_ not in gone
+            ],
+            "connections": [one for one in plan.connections if not {one.source, one.target} & {*dropped}],
+            "parts": parts,
+            "tests": tests,
+        }
+    )
+
+
+def _taken_by(nodes: Sequence[PlannedNode], values: Iterable[PlannedValue], schemas: Schemas) -> set[str]:
+    """Credential types of the nodes, and of the models and tools named in their values."""
+    ids = {node.node_id for node in nodes}
+    names = {node.node_name for node in nodes}
+    names |= {text for value in values if value.node_id in ids for text in _words(value.value)}
+    return {type_ for name in names if (schema := schemas.get(name)) for type_ in schema.credential_names}
+
+
+def _words(value: JsonValue) -> Iterator[str]:
+    """Yield every string in a JSON value."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list | dict):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from _words(item)
