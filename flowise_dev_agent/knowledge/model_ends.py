@@ -187,6 +187,11 @@ def brand_of(model: str) -> str:
     return _parts(model).brand
 
 
+def words_of(model: str) -> frozenset[str]:
+    """Words for size and purpose in the name of a model: `flash` of `gemini-2.5-flash`."""
+    return _parts(model).words
+
+
 @cache
 def _parts(model: str) -> _Parts:
     """Split an id such as `claude-3-5-haiku-20241022` or `gpt-4o-mini`."""

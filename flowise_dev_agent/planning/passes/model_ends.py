@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from flowise_dev_agent.errors import PatchError
-from flowise_dev_agent.knowledge.model_ends import UsedModel, brand_of
+from flowise_dev_agent.knowledge.model_ends import UsedModel, brand_of, words_of
 from flowise_dev_agent.patch import GraphIR, Schemas
 from flowise_dev_agent.patch.model.model_uses import EMBEDDINGS, ModelUse, model_uses
 from flowise_dev_agent.patch.model.named import with_names
@@ -31,20 +31,19 @@ async def current_models(context: PlanContext) -> PlanContext:
 
     The person chose what their words name, and what their flow has: "the same model as in the other steps". In a plan
     of a model a model that goes on stays as it is, and one of another brand is the planner's to choose: "Llama" in the
-    person's words is no model id.
+    person's words is no model id. A name without a version ("Claude Sonnet") is the newest of that name; where the
+    server has none, the planner is told.
     """
     plan, ending = context.plan, list[UsedModel]()
     in_use = {use.model for use in model_uses(context.base, context.schemas)}
+    said = {word for words in context.words for word in re.findall(r"[a-z]+", words.casefold())}
     for used in await _planned(context, ending_only=not context.by_form):
-        if used.use.model in in_use or is_asked_for(used.use.model, context.words):
+        old, new = used.use.model, used.newest
+        if old in in_use or is_asked_for(old, context.words):
             continue
-        if is_asked_for(used.use.model, _said_of(plan)):
-            # Code does not change what the plan says in words; the planner is told.
-            ending += [used] if used.end else []
-            continue
-        fits = context.by_form or brand_of(used.use.model) == brand_of(used.newest)
-        if used.newest and fits and (used.end or not _is_embedding(used.use, context.schemas)):
-            plan = _with_model(plan, used.use, used.newest)
+        fits = context.by_form or (brand_of(old) == brand_of(new) and said.isdisjoint(words_of(old) - words_of(new)))
+        if new and fits and (used.end or not _is_embedding(used.use, context.schemas)):
+            plan = _saying(_with_model(plan, used.use, new), old, new)
         elif used.end:
             ending.append(used)
     return _telling(context.having(plan), ending)
@@ -68,25 +67,38 @@ def models_after(plan: Plan, base: GraphIR, schemas: Schemas) -> list[ModelUse]:
 
 def is_asked_for(model: str, words: Iterable[str]) -> bool:
     """True if the words name exactly this model, in their own spelling: `GPT 4o` is `gpt-4o` but no `gpt-4o-mini`."""
-    brand, *rest = re.split(r"[-._:@/ ]+", _SNAPSHOT.sub("", model.casefold()))
+    pattern = _spoken(model)
+    return any(pattern.search(" ".join(one.split())) for one in words)
+
+
+def _spoken(model: str) -> re.Pattern[str]:
+    """The ways in which people and planners write a model."""
+    brand, *rest = re.split(r"[-._:@/ ]+", _SNAPSHOT.sub("", model))
     sizes = [re.escape(one) for one in rest if one.isalpha()]
     numbers = [re.escape(one) for one in rest if not one.isalpha()]
     # "Claude 4.5 Sonnet" and "Sonnet 4.5" are `claude-sonnet-4-5`.
     optional = "?" if sizes and numbers else ""
     orders = {_BETWEEN.join(parts) for parts in (map(re.escape, rest), [*sizes, *numbers], [*numbers, *sizes])}
     spoken = rf"(?:{re.escape(brand)}{_BETWEEN}){optional}(?:{'|'.join(sorted(orders))})"
-    pattern = re.compile(rf"(?<![\w.-]){spoken}{_GOES_ON}")
-    return any(pattern.search(" ".join(one.casefold().split())) for one in words)
+    return re.compile(rf"(?<![\w.-]){spoken}{_GOES_ON}", re.IGNORECASE)
 
 
-def _said_of(plan: Plan) -> list[str]:
-    """Texts in which a planner says what its plan does."""
-    return [
-        *(plan.goal, *plan.steps),
-        *(node.purpose for node in plan.nodes),
-        *(part.reason for part in plan.parts),
-        *(one.text for one in plan.criteria),
-    ]
+def _saying(plan: Plan, old: str, new: str) -> Plan:
+    """Plan that names the new model where its words named the old one."""
+    named = re.compile(rf"{_spoken(old).pattern}|(?<![\w.-]){re.escape(old)}{_GOES_ON}", re.IGNORECASE)
+
+    def said(text: str) -> str:
+        return named.sub(lambda _: new, text)
+
+    return plan.model_copy(
+        update={
+            "goal": said(plan.goal),
+            "steps": [*map(said, plan.steps)],
+            "nodes": [one.model_copy(update={"purpose": said(one.purpose)}) for one in plan.nodes],
+            "parts": [one.model_copy(update={"reason": said(one.reason)}) for one in plan.parts],
+            "criteria": [one.model_copy(update={"text": said(one.text)}) for one in plan.criteria],
+        }
+    )
 
 
 async def _planned(context: PlanContext, *, ending_only: bool, others: bool = False) -> list[UsedModel]:

@@ -18,7 +18,7 @@ from flowise_dev_agent.planning.pipeline import Review
 from flowise_dev_agent.planning.requests import ServerNames
 from flowise_dev_agent.schemas.designs import DesignForm
 from flowise_dev_agent.schemas.document_stores import DocumentStoreView
-from flowise_dev_agent.schemas.plan import Plan, PlannedNode, PlannedValue
+from flowise_dev_agent.schemas.plan import Part, Plan, PlannedNode, PlannedValue
 from tests.support.requests import UPDATE, plan_request
 
 DAY = date(2026, 11, 28)
@@ -225,11 +225,38 @@ async def test_a_model_that_is_gone_is_told_also_of_a_node_that_the_plan_leaves_
     assert [one[:2] for one in told((await ending_models(given)).plan)] == [("MODEL_ENDED", "chatAnthropic_0")]
 
 
-async def test_a_model_that_the_plan_names_in_words_is_not_replaced_by_code(catalogue: NodeStore) -> None:
-    plan = chain(model("gpt-4o")).model_copy(update={"steps": ["The model is set as gpt-4o."]})
-    done = (await current_models(context(catalogue, plan))).plan
-    assert [one.value for one in done.values] == ["gpt-4o"]
-    assert told(done) == [("MODEL_ENDS", "chatOpenAI_0", "gpt-5.5")]
+async def test_the_words_of_the_plan_name_the_model_that_takes_the_place_of_another(catalogue: NodeStore) -> None:
+    said = {
+        "steps": ["The model is set as GPT 4o; gpt-4o-mini is not."],
+        "parts": [Part(id="p1", quote="a good model", state="assumed", reason="gpt-4o, as none is named")],
+    }
+    done = (await current_models(context(catalogue, chain(model("gpt-4o")).model_copy(update=said)))).plan
+    assert [one.value for one in done.values] == ["gpt-5.5"]
+    assert done.steps == ["The model is set as gpt-5.5; gpt-4o-mini is not."]
+    assert [one.reason for one in done.parts] == ["gpt-5.5, as none is named"]
+    assert told(done) == []
+
+
+@pytest.mark.parametrize(
+    ("words", "lists", "expected"),
+    [
+        ("with gemini flash", ["gemini-3-pro", "gemini-3-flash-preview", "gemini-2.5-flash"], "gemini-3-flash-preview"),
+        ("with gemini flash", ["gemini-3-pro", "gemini-2.5-flash"], None),
+        ("with gemini", ["gemini-3-pro", "gemini-2.5-flash"], "gemini-3-pro"),
+        ("with gemini 2.5 flash", ["gemini-3-flash-preview", "gemini-2.5-flash"], "gemini-2.5-flash"),
+    ],
+    ids=["newest of the name", "none of the name", "a brand alone", "a version"],
+)
+async def test_a_model_named_without_a_version_is_the_newest_of_its_name(
+    words: str, lists: list[str], expected: str | None, catalogue: NodeStore
+) -> None:
+    node = "chatGoogleGenerativeAI"
+    plan = chain(model("gemini-2.5-flash", f"{node}_0"), node=node)
+    plan = plan.model_copy(update={"steps": ["Gemini Flash is set as gemini-2.5-flash."]})
+    done = (await current_models(context(catalogue, plan, words, lists={node: lists}))).plan
+    assert [one.value for one in done.values] == [expected or "gemini-2.5-flash"]
+    assert done.steps == [f"Gemini Flash is set as {expected or 'gemini-2.5-flash'}."]
+    assert bool(told(done)) is (expected is None)
 
 
 async def test_a_plan_that_builds_nothing_is_left_alone(catalogue: NodeStore) -> None:
