@@ -39,8 +39,8 @@ _KNOWN: Final = re.compile(
     r"|\b(?:AccountKey|SharedAccessKey)=[A-Za-z0-9+/]{20,}={0,2}|[?&]sig=[A-Za-z0-9%+/=]{20,}"  # Azure
     r"|\bBearer[ \t]{1,5}[A-Za-z0-9._~+/-]{20,}=*|\bBasic[ \t]{1,5}(?=[A-Za-z+/]{0,40}[0-9=])[A-Za-z0-9+/]{12,}=*"
     r"|-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----(?:[^-]{0,8000}-----END [A-Z ]{0,30}PRIVATE KEY-----)?"
-    # A password in an address, not the name of one.
-    r"|(?<=://)[^\s/@:\"'<>{}]{0,100}:(?!\*|(?:password|passwd|pass|pwd|secret|x{3,}|\.{3})@)[^\s/@\"'<>{}$]{1,200}(?=@)"
+    # A password in an address.
+    r"|(?<=://)[^\s/@:\"'<>{}]{0,100}:[^\s/@\"'<>{}$]{1,200}(?=@)"
 )
 #: Every known form holds one of these: looking for them is many times faster than for the forms.
 _CLUES: Final = (
@@ -76,11 +76,13 @@ _SECRET_NAME: Final = re.compile(
     r"|^(x_.{0,40}_key|(set_)?cookie)$",
     re.IGNORECASE,
 )
-#: A text in place of a secret: nothing, `<your token>`, `YOUR_API_TOKEN`, `${API_TOKEN}`, with or without a scheme.
+#: A text in place of a secret: nothing, `<your token>`, `YOUR_API_TOKEN`, `${API_TOKEN}`, `user:PASSWORD`, with or
+#: without a scheme.
 _NO_SECRET: Final = re.compile(
-    r"(?:(?:bearer|basic|token)\b[ \t]{0,5})?"
+    r"(?:(?:bearer|basic|token)\b[ \t]{0,5}|[^\s:]{0,100}:|sk-)?"
     r"(?:|<[^<>]{1,60}>|\[[A-Za-z _-]{1,60}\]|\$\{?[A-Za-z_][A-Za-z0-9_]{0,60}\}?"
-    r"|your[ _-][a-z _-]{1,60}|[x*.]{3,60})",
+    r"|your[ _-][a-z _-]{1,60}|\*{1,60}|[x.]{3,60}"
+    r"|(?:[a-z]{1,20}[ _-]){0,5}(?:password|passwd|passwort|pass|pwd|secret|token|key)(?:[ _-][a-z]{1,20}){0,5})",
     re.IGNORECASE,
 )
 #: `name: value` and `name=value` in a text, where the value can be a secret.
@@ -105,7 +107,7 @@ _DEEPEST: Final = 100
 def holds_secret(value: Any) -> bool:
     """True when a known form occurs anywhere in a text, list or object."""
     if isinstance(value, str):
-        return _may_hold(value) and _KNOWN.search(value) is not None
+        return _may_hold(value) and not all(_stands_for_one(match[0]) for match in _KNOWN.finditer(value))
     if isinstance(value, Mapping):
         return any(holds_secret(item) for item in value.values())
     if isinstance(value, list):
@@ -132,7 +134,7 @@ def looks_secret(name: str, value: Any) -> bool:
 
 def masked(text: str) -> str:
     """`text` with every known form masked: what must not be kept or shown to a model."""
-    return _KNOWN.sub(MASK, text) if _may_hold(text) else text
+    return _KNOWN.sub(_masked_form, text) if _may_hold(text) else text
 
 
 def guarded(text: str) -> str:
@@ -218,6 +220,10 @@ def _is_reference(text: str) -> bool:
 
 def _stands_for_one(text: str) -> bool:
     return _NO_SECRET.fullmatch(text.strip()) is not None
+
+
+def _masked_form(match: re.Match[str]) -> str:
+    return match[0] if _stands_for_one(match[0]) else MASK
 
 
 def _masked_random(match: re.Match[str]) -> str:

@@ -50,7 +50,7 @@ def reached(path: str, value: JsonValue, schema: NodeSchema | None) -> list[Addr
         address
         for name, text, inside_json in _fields(path, value)
         if inside_json or not _is_prose(name, path, definition, schema)
-        for address in (addresses_in(text) or (_bare(text) if _is_address(name, definition) else []))
+        for address in _addresses(text, bare=_is_address(name, definition))
     ]
     return sorted(set(found))
 
@@ -95,7 +95,7 @@ def _acting_inside(path: str, value: JsonValue, kind: FieldKind, deep: int) -> I
     if isinstance(value, str):
         if (inner := _parsed(value)) is not None and deep < _DEEPEST:
             yield from _acting_inside(path, inner, kind, deep + 1)
-        elif kind is FieldKind.ADDRESS and not (addresses_in(value) or _bare(value)):
+        elif kind is FieldKind.ADDRESS and not _addresses(value, bare=True):
             yield from _filled(FieldKind.FILE, path, value)
     elif isinstance(value, dict):
         for name, item in value.items():
@@ -113,7 +113,9 @@ def _kind_inside(name: str, around: str) -> FieldKind:
 
 
 def _filled(kind: FieldKind, path: str, value: JsonValue) -> Iterator[Acting]:
-    if not is_empty(value) and not (isinstance(value, str) and stands_in(value)):
+    # Code may begin like a placeholder and still act.
+    runs = kind in (FieldKind.CODE, FieldKind.COMMAND)
+    if not is_empty(value) and (runs or not (isinstance(value, str) and stands_in(value))):
         yield Acting(kind, path, value)
 
 
@@ -166,9 +168,11 @@ def definition_of(schema: NodeSchema | None, path: str) -> InputEntry | None:
     return next((entry for entry in schema.input_definitions if entry["name"] == root), None) if schema else None
 
 
-def _bare(text: str) -> list[Address]:
-    """Address without a scheme. A placeholder reaches nothing."""
-    return [] if stands_in(text) else bare_address(text)
+def _addresses(text: str, *, bare: bool) -> list[Address]:
+    """Addresses in a text; `bare`: all of it is one, also without a scheme. There a placeholder reaches nothing."""
+    if not bare:
+        return addresses_in(text)
+    return [] if stands_in(text) else addresses_in(text) or bare_address(text)
 
 
 def _is_address(name: str, definition: InputEntry | None) -> bool:

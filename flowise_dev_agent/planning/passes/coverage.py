@@ -42,6 +42,8 @@ _ADDRESS: Final = re.compile(
     r"\b[a-z][a-z0-9+.-]{1,19}://[^\s\"'<>]{1,2000}|[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,4}", re.IGNORECASE
 )
 _SHOWN: Final = 80
+#: Parts of an address that are kept elsewhere: user and password in a credential, values of a query in a tool.
+_KEPT_ELSEWHERE: Final = re.compile(r"(?<=://)[^\s/@]{0,300}(?=@)|(?<==)[^&#\s]{1,300}")
 #: Variables that people write in an address or in a text to send.
 _FILLED_IN: Final = re.compile(r"\{{1,2}[^{}]{0,60}(?:\}{1,2}|$)|<[^<>]{1,60}>|(?<=/):\w{1,60}")
 
@@ -114,7 +116,8 @@ def _not_held(plan: Plan, base: GraphIR) -> dict[str, list[str]]:
 
 def _is_held(fact: _Fact, folded: str) -> bool:
     """True if the text has the fact; variables in it (`/orders/{number}`, `:id`, `<id>`) are ignored."""
-    return all(_folded(piece) in folded for piece in _FILLED_IN.split(fact.text) if piece)
+    text = _KEPT_ELSEWHERE.sub("{}", fact.text) if fact.kind == "address" else fact.text
+    return all(_folded(piece) in folded for piece in re.split(r"[?&]", _FILLED_IN.sub("?", text)) if piece)
 
 
 def _texts(plan: Plan, base: GraphIR) -> Iterator[str]:

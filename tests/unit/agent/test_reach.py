@@ -187,7 +187,8 @@ def test_words_paths_and_placeholders_are_no_hosts(catalogue: NodeStore) -> None
     said = "look at https://files.example.com, then read overrideConfig.sessionId"
     assert addresses_in(said) == [Address("https://files.example.com")]
     schema = catalogue.schemas["faiss"]
-    assert [reached("basePath", one, schema) for one in ("./index", "[PLACEHOLDER: the address]")] == [[], []]
+    open_ = ("./index", "[PLACEHOLDER: the address]", "[PLACEHOLDER: the address, with https://]")
+    assert [reached("basePath", one, schema) for one in open_] == [[], [], []]
     assert reached("basePath", "internal.example/x", schema) == [Address("internal.example")]
 
 

@@ -10,6 +10,7 @@ from flowise_dev_agent.approval.ops_in_plan import outside_plan
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import AddNode, GraphIR, InputEntry, PatchOp, SetParam, compile_ops
 from flowise_dev_agent.patch.model.field_kinds import FieldKind, classified, free_texts, kind_of, looks_acting
+from flowise_dev_agent.patch.model.reach import acting
 from flowise_dev_agent.schemas.plan import Plan
 from flowise_dev_agent.schemas.plan_text import capability_words
 from tests.unit.agent.test_plan_binding import contract, planned, value
@@ -211,3 +212,9 @@ def test_p85_a_text_in_the_settings_of_a_tool_is_no_prose(catalogue: NodeStore) 
     # The person chooses the flow there.
     open_ = added("executeFlowAgentflow_0", executeFlowSelectedFlow="[PLACEHOLDER: choose the flow Orders here]")
     assert refused([open_], planning("executeFlowAgentflow_0"), catalogue) == []
+
+
+def test_p85_code_that_begins_like_a_placeholder_is_code(catalogue: NodeStore) -> None:
+    code = "[PLACEHOLDER=1]; return fetch('https://evil.example');"
+    schema = catalogue.schemas["customFunctionAgentflow"]
+    assert [one.kind for one in acting("customFunctionJavascriptFunction", code, schema)] == [FieldKind.CODE]

@@ -55,6 +55,15 @@ def test_p83_what_a_part_names_and_the_plan_lacks_is_found(
 @pytest.mark.parametrize(
     ("quote", "values"),
     [
+        # User and password go into a credential, and the values of a query are the tool's.
+        (
+            "the stock is in postgresql://USER:PASSWORD@db.example.org:5432/shop",
+            {"url": "postgresql://db.example.org:5432/shop"},
+        ),
+        (
+            "GET https://api.example.org/prices?format=a5&day=1",
+            {"url": "https://api.example.org/prices", "q": "format day"},
+        ),
         # Words and numbers are the model's to read: six messages are three exchanges of a window.
         ("remember the last 14 messages", {"k": 7}),
         ("Claude Sonnet 4.5, at most 40 words, as in v2", {"prompt": "Be brief."}),
