@@ -33,6 +33,9 @@ _READING_ACTION: Final = re.compile(r"(?:get|list|search|find|read|lookup|fetch|
 _CALLS_OUT: Final = re.compile(
     r"\b(?:fetch|axios|require|XMLHttpRequest|WebSocket)\b|\bimport\s*\(|^\s*import\s", re.MULTILINE
 )
+#: A comment over lines that begins a line, and one to the end of a line after code without texts and patterns.
+_BLOCK_COMMENT: Final = re.compile(r"^[ \t]*/\*.*?\*/", re.MULTILINE | re.DOTALL)
+_LINE_COMMENT: Final = re.compile(r"^([^'\"/\n]*)//(?![^\n]*\*/)[^\n]*$", re.MULTILINE)
 
 
 def tool_effect(type_: str, inputs: Mapping[str, Any] | None = None) -> Effect:
@@ -70,4 +73,11 @@ def step_effect(name: str, category: str, inputs: Mapping[str, Any]) -> Effect:
     if category in TOOL_CATEGORIES:
         return tool_effect(name, inputs)
     code = (value for field, value in inputs.items() if classified(field) is FieldKind.CODE and isinstance(value, str))
-    return "changes" if name in _ACT or any(map(_CALLS_OUT.search, code)) else "none"
+    return "changes" if name in _ACT or any(_CALLS_OUT.search(_without_comments(one)) for one in code) else "none"
+
+
+def _without_comments(code: str) -> str:
+    """Code without the comments that are certainly comments: none that a text, a pattern or a long line may hold."""
+    if any(mark in code for mark in ("`", "\\\n", "\r", "\u2028", "\u2029")):
+        return code
+    return _LINE_COMMENT.sub(r"\1", _BLOCK_COMMENT.sub("", code))

@@ -12,10 +12,14 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
 from typing import Any, Final
 
 from flowise_dev_agent.patch import GraphIR, NodeSchema, Schemas
+from flowise_dev_agent.patch.model.json_text import inner_json
 from flowise_dev_agent.patch.model.node import FlowNode, init_node
+from flowise_dev_agent.patch.validate.http_bodies import unreadable_json
 from flowise_dev_agent.schemas.base import JsonObject, JsonValue
 from flowise_dev_agent.schemas.plan import TestCase
 from flowise_dev_agent.schemas.verdict import Trace, TraceStep
@@ -27,6 +31,7 @@ _STARTED_BY: Final = "startInputType"
 _SCHEDULE: Final = "scheduleInput"
 _ROWS: Final = "agentTools"
 _ROW_TOOL: Final = "agentSelectedTool"
+_STEP_TOOL: Final = "toolAgentflowSelectedTool"
 #: Reads of the answer of an HTTP step, which its stand-in does not have under this path.
 _HTTP_READ: Final = r"\{\{\s*%s\.output\.http\.([\w.\[\]$-]{1,200})\s*\}\}"
 #: Beginning of the keys in the state of a flow that hold what is read of a stand-in.
@@ -38,6 +43,8 @@ _UPDATES: Final[Mapping[str, str]] = {
     effects.FLOW_STEP: "executeFlowUpdateState",
     effects.FUNCTION_STEP: "customFunctionUpdateState",
 }
+#: Steps whose settings a stand-in reads itself, and the code that does.
+_READ_BY: Final[Mapping[str, str]] = {effects.HTTP: "http.js", effects.FLOW_STEP: "flow.js"}
 _STEP_IN_PATH: Final = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
 _NUMBER: Final = re.compile(
     r"(?:id|count|number|qty|quantity|amount|price|total|sum|score|age|year|kilos|percent)s?$", re.I
@@ -48,19 +55,11 @@ _TOOL_NAMES: Final[Mapping[str, str]] = {
     "requestsPut": "requests_put",
     "requestsDelete": "requests_delete",
 }
+#: Fields with the code of tools that run code.
+_CODE_OF: Final[Mapping[str, str]] = {"customTool": "customToolFunc", _TOOLKIT: "customCode"}
 _SAFE_NAME: Final = re.compile(r"[^A-Za-z0-9_-]+")
-#: Flowise reads a body as JSON5; this is as strict as it where a text breaks out of its quotes. An address that is
-#: still to be filled in is told elsewhere.
-_BODY_CHECK: Final = r"""
-if ($bodyType === 'json' && $body) {
-  const cleaned = $body.replace(/'/g, '"').replace(/,(\s*[}\]])/g, '$1').replace(/([{,]\s*)(\w+)\s*:/g, '$1"$2":');
-  const reads = (one) => { try { JSON.parse(one); return true; } catch (e) { return false; } };
-  if (!reads($body) && !reads(cleaned)) {
-    throw new Error('Invalid JSON format in body. Original error: ' + $body.slice(0, 200));
-  }
-}
-if (!/^(?:https?:\/\/.|\[PLACEHOLDER)/i.test($url)) throw new Error('Invalid URL: ' + $url);
-"""
+#: Fields of an HTTP step that its stand-in reads.
+_HTTP_FIELDS: Final = ("method", "url", "headers", "queryParams", "bodyType", "body")
 
 
 @dataclass(frozen=True)
@@ -91,12 +90,17 @@ class Simulation:
         return list(dict.fromkeys(one.action for one in self.stand_ins))
 
     def used_in(self, trace: Trace) -> list[str]:
-        """Actions that were simulated in a conversation."""
+        """Actions that were simulated in a conversation. A call that no stand-in is known to have answered counts for
+        those whose names only the server knows.
+        """
         ran = {step.node_id for step in trace.steps}
         called = {spelt(tool.tool) for tool in trace.used_tools}
+        others = called.difference(*(one.names for one in self.stand_ins))
         return list(
             dict.fromkeys(
-                one.action for one in self.stand_ins if (one.names & called if one.tool else one.node_id in ran)
+                one.action
+                for one in self.stand_ins
+                if (((one.names or others) & called) if one.tool else one.node_id in ran)
             )
         )
 
@@ -211,17 +215,20 @@ def _step_stand_in(
 ) -> tuple[FlowNode, StandIn] | None:
     if schema is None or node.name not in _UPDATES:
         return None
-    is_http = node.name == effects.HTTP
+    if node.name == effects.TOOL_STEP and (code := _own_code(str(node.inputs.get(_STEP_TOOL)), _config(node))):
+        new = node.copy()
+        config = {**_config(node), code: answer.code(as_text=True)}
+        new.set_inputs({**node.inputs, f"{_STEP_TOOL}Config": config})
+        return new, StandIn(node.id, _action(node))
     given = {name: value for name, value in _given(node).items() if value not in (None, "", [])}
-    declared = "".join(
-        f"const ${name} = '';\n" for name in ("url", "body", "bodyType") if is_http and name not in given
-    )
+    reads_settings = _READ_BY.get(node.name)
+    declared = "".join(f"const ${name} = '';\n" for name in _given(node) if reads_settings and name not in given)
+    reading = _reading_code(reads_settings) if reads_settings else ""
     values: dict[str, Any] = {
         "customFunctionInputVariables": [
-            {"variableName": _SAFE_NAME.sub("_", name), "variableValue": one if isinstance(one, str) else _json(one)}
-            for name, one in given.items()
+            {"variableName": _SAFE_NAME.sub("_", name), "variableValue": one} for name, one in given.items()
         ],
-        "customFunctionJavascriptFunction": f"{declared}{_BODY_CHECK if is_http else ''}\n{answer.code(as_text=False)}",
+        "customFunctionJavascriptFunction": f"{declared}{reading}\n{answer.code(as_text=False)}",
     }
     update = [
         {"key": key, "value": f"{{{{ output{_dotted(path.removeprefix('data'))} }}}}"}
@@ -233,15 +240,29 @@ def _step_stand_in(
     return _replaced(node, schema, values), StandIn(node.id, _action(node))
 
 
+def _config(node: FlowNode) -> dict[str, Any]:
+    """Settings of the tool of a tool step."""
+    config = node.inputs.get(f"{_STEP_TOOL}Config")
+    return config if isinstance(config, dict) else {}
+
+
+@cache
+def _reading_code(file: str) -> str:
+    """Code that reads the settings of a step and fails where Flowise does."""
+    folder = files("flowise_dev_agent.testing.readings")
+    return "".join((folder / name).read_text("utf-8") for name in ("json.js", file))
+
+
 def _given(node: FlowNode) -> Mapping[str, Any]:
     """Values that a step is given, by name."""
     match node.name:
         case effects.HTTP:
-            return {key: node.inputs.get(key) for key in ("method", "url", "queryParams", "bodyType", "body")}
+            return {key: node.inputs.get(key) for key in _HTTP_FIELDS}
         case effects.TOOL_STEP:
             return _by_name(node.inputs.get("toolInputArgs"), "inputArg")
         case effects.FLOW_STEP:
-            return {"input": node.inputs.get("executeFlowInput")}
+            fields = ("input", "overrideConfig", "baseURL")
+            return {name: node.inputs.get(f"executeFlow{name[0].upper()}{name[1:]}") for name in fields}
         case _:
             return _by_name(node.inputs.get("customFunctionInputVariables"), "variable")
 
@@ -255,16 +276,19 @@ def _action(node: FlowNode) -> str:
     """Action of a step on the world, for people."""
     if node.name == effects.HTTP:
         return f"{node.inputs.get('method') or 'GET'} {node.inputs.get('url') or ''}".rstrip()
-    return str(node.inputs.get("toolAgentflowSelectedTool") or node.label or node.id)
+    return str(node.inputs.get(_STEP_TOOL) or node.label or node.id)
 
 
 def _tool_stand_in(node: FlowNode, schemas: Schemas, answer: _Answer) -> tuple[FlowNode, StandIn] | None:
     if node.category not in effects.TOOL_CATEGORIES:
         return None
-    names = _names(node.name, node.label, node.inputs)
-    new = _replaced(node, schemas[_TOOLKIT], _toolkit_inputs(names, node.inputs, answer, schemas.get(node.name)))
-    found = frozenset(map(spelt, names))
-    return new, StandIn(node.id, node.label or node.name, node.name, found)
+    made = _tool(node.name, node.label, node.inputs, answer, schemas)
+    if made.type == node.name:
+        new = node.copy()
+        new.set_inputs({**node.inputs, **made.inputs})
+    else:
+        new = _replaced(node, schemas[_TOOLKIT], made.inputs)
+    return new, StandIn(node.id, node.label or node.name, node.name, made.spelt())
 
 
 def _rows(
@@ -277,7 +301,7 @@ def _rows(
         type_ = str(row.get(_ROW_TOOL) or "") if isinstance(row, dict) else ""
         config = row.get(f"{_ROW_TOOL}Config") if type_ else None
         inputs = config if isinstance(config, dict) else {}
-        names = _names(type_, type_, inputs)
+        names = _names(type_, type_, inputs, schemas.get(type_))
         effect = effects.tool_effect(type_, inputs)
         # An answer of the whole agent is one of what acts.
         whole = (node.id,) if effect == "changes" else ()
@@ -285,11 +309,12 @@ def _rows(
         if not type_ or not (effect == "changes" or (effect == "reads" and own)):
             changed.append(row)
             continue
-        answer = _Answer(own, sample_answer(type_, ""))
-        stand_in = _toolkit_inputs(names, inputs, answer, schemas.get(type_))
-        changed.append({**row, _ROW_TOOL: _TOOLKIT, f"{_ROW_TOOL}Config": {_ROW_TOOL: _TOOLKIT, **stand_in}})
-        named = ", ".join(names) or type_
-        found.append(StandIn(node.id, named, type_, frozenset(map(spelt, names))))
+        made = _tool(type_, type_, inputs, _Answer(own, sample_answer(type_, "")), schemas)
+        kept = inputs if made.type == type_ else {}
+        changed.append(
+            {**row, _ROW_TOOL: made.type, f"{_ROW_TOOL}Config": {**kept, _ROW_TOOL: made.type, **made.inputs}}
+        )
+        found.append(StandIn(node.id, ", ".join(names) or type_, type_, made.spelt()))
     return changed, found
 
 
@@ -306,10 +331,39 @@ def _replaced(node: FlowNode, schema: NodeSchema, values: Mapping[str, Any]) -> 
 # --- tools -----------------------------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True)
+class _Tool:
+    """Stand-in of a tool: its type, its inputs, and its names for the model. Without names they are known to the server
+    alone.
+    """
+
+    type: str
+    inputs: dict[str, JsonValue]
+    names: Sequence[str] = ()
+
+    def spelt(self) -> frozenset[str]:
+        return frozenset(map(spelt, self.names))
+
+
+def _tool(type_: str, label: str, inputs: Mapping[str, Any], answer: _Answer, schemas: Schemas) -> _Tool:
+    """Stand-in of a tool: itself with other code where it has code, else an OpenAPI toolkit whose code answers."""
+    if (code := _own_code(type_, inputs)) is not None:
+        return _Tool(type_, {code: answer.code(as_text=True)})
+    names, schema = _names(type_, label, inputs, schemas.get(type_)), schemas.get(type_)
+    return _Tool(_TOOLKIT, _toolkit_inputs(names, inputs, answer, schema), names)
+
+
+def _own_code(type_: str, inputs: Mapping[str, Any]) -> str | None:
+    """Field with the code of a tool that runs code; with other code the tool keeps its name and its arguments."""
+    return None if type_ == _TOOLKIT and inputs.get("inputType") == "link" else _CODE_OF.get(type_)
+
+
 def _toolkit_inputs(
     names: Sequence[str], inputs: Mapping[str, Any], answer: _Answer, type_: NodeSchema | None
 ) -> dict[str, JsonValue]:
-    """Inputs of an OpenAPI toolkit whose operations run code that answers."""
+    """Inputs of an OpenAPI toolkit whose operations run code that answers. A setting that the tool could not read goes
+    with them, into a field that the toolkit cannot read either.
+    """
     about = next((str(value) for key, value in inputs.items() if key.casefold().endswith("description") and value), "")
     paths: dict[str, Any] = {}
     for name in names:
@@ -319,7 +373,7 @@ def _toolkit_inputs(
             "description": about or f"{type_.label if type_ else ''}: {name}",
             "requestBody": {"content": {"application/json": {"schema": given}}},
         }
-        paths[f"/{name}"] = {"post": operation}
+        paths[f"/{_name(name)}"] = {"post": operation}
     document = {
         "openapi": "3.0.0",
         "info": {"title": "stand-in", "version": "1"},
@@ -333,7 +387,21 @@ def _toolkit_inputs(
         "selectedServer": "http://stand-in",
         "selectedEndpoints": "",
         "customCode": answer.code(as_text=True),
+        "headers": _unreadable(inputs),
     }
+
+
+def _unreadable(inputs: Mapping[str, Any]) -> str:
+    """Value of a setting that a tool cannot read when it is made; empty if there is none."""
+    for name, value in inputs.items():
+        if not isinstance(value, str) or not value:
+            continue
+        # The body of a request is JSON5, what another flow is to be given is JSON and read only if it looks like it.
+        if (name.endswith("Headers") or name == "requestPostBody") and unreadable_json(value):
+            return value
+        if name == "overrideConfig" and value.startswith("{") and value.endswith("}") and inner_json(value) is None:
+            return value
+    return ""
 
 
 def _arguments(type_: NodeSchema | None, action: str, inputs: Mapping[str, Any]) -> JsonObject:
@@ -361,13 +429,26 @@ def _arguments(type_: NodeSchema | None, action: str, inputs: Mapping[str, Any])
     return found or {"input": {"type": "string"}}
 
 
-def _names(type_: str, label: str, inputs: Mapping[str, Any]) -> list[str]:
-    """Names of a tool for its agent: of its fields, of its chosen actions, or of its type."""
-    if (chosen := effects.actions_of(inputs)) is not None:
-        return [_name(one) for one in chosen]
+def _names(type_: str, label: str, inputs: Mapping[str, Any], schema: NodeSchema | None) -> list[str]:
+    """Names of a tool for its agent: of its chosen actions, of its fields, or of its type."""
+    shown = schema.definitions.visible_params(inputs) if schema else []
+    choices = {one["name"]: one["type"] for one in shown if str(one["type"]).endswith("ultiOptions")}
+    if actions := {name: kind for name, kind in choices.items() if name.casefold().endswith("actions")}:
+        return [one for name, kind in actions.items() for one in _chosen(inputs.get(name), listed=kind[:5] == "async")]
+    if chosen := _chosen(inputs.get("selectedEndpoints"), listed=True):
+        return chosen
     own = next((inputs[key] for key in ("name", "toolName", "requestsPostName") if inputs.get(key)), None)
     named = own or next((value for key, value in inputs.items() if key.endswith("Name") and value), None)
-    return [_name(str(named or _TOOL_NAMES.get(type_) or label))]
+    if named and type_.startswith("requests"):
+        return [re.sub(r"[^a-z0-9_-]", "", str(named).lower().replace(" ", "_"))]
+    return [str(named)] if named else [_name(_TOOL_NAMES.get(type_) or label)]
+
+
+def _chosen(value: object, *, listed: bool) -> list[str]:
+    """Chosen actions. Flowise reads them from JSON text; only tools whose server says what there is take a list too."""
+    if isinstance(value, str):
+        value, listed = inner_json(value), True
+    return [str(one) for one in value] if isinstance(value, list) and listed else []
 
 
 def _name(name: str) -> str:

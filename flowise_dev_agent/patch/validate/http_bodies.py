@@ -35,7 +35,7 @@ def json_bodies(flow: FlowContext) -> Iterator[Finding]:
         body = node.inputs.get("body")
         if node.name != _HTTP or node.inputs.get("bodyType") != "json" or not isinstance(body, str):
             continue
-        if node.inputs.get("method") != "GET" and (why := _unreadable(body)):
+        if node.inputs.get("method") != "GET" and (why := unreadable_json(body)):
             yield error(
                 "BAD_JSON",
                 f"`body` is no JSON: {why}; the request fails.",
@@ -56,7 +56,7 @@ def json_bodies(flow: FlowContext) -> Iterator[Finding]:
             )
 
 
-def _unreadable(body: str) -> str:
+def unreadable_json(body: str) -> str:
     """The reason why the server cannot read a body as JSON or JSON5, which allows comments and more; '' if it may."""
     text = without_markup(_VARIABLE.sub("0", body))
     if not text or inner_json(text) is not None:

@@ -5,13 +5,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
-from starlette.applications import Starlette
-from starlette.requests import Request
-from starlette.responses import JSONResponse
-from starlette.routing import Route
 
 from flowise_dev_agent.devkit.flowise import FlowiseAccess
-from flowise_dev_agent.devkit.serving import BackgroundServer
 from flowise_dev_agent.devkit.standin import ModelStandIn, Reply, StandInToolCall
 from flowise_dev_agent.flowise import ChatflowCreate, FlowiseClient
 from flowise_dev_agent.patch import GraphIR, PatchOp, Schemas, SetParam, compile_ops
@@ -19,23 +14,9 @@ from flowise_dev_agent.schemas.plan import TestCase
 from flowise_dev_agent.testing.simulation import Simulation, simulated
 from flowise_dev_agent.testing.trials import ConversationRunner, TrialConversation, TrialRun
 from tests.fixtures.editor_flows import MODEL, add, bound, connect
+from tests.fixtures.outside import Outside
 
 Bind = Mapping[str, str]
-
-
-class Outside(BackgroundServer):
-    """The world: it counts who calls it."""
-
-    def __init__(self) -> None:
-        super().__init__("the world", 0)
-        self.called: list[str] = []
-
-    def app(self) -> Starlette:
-        return Starlette(routes=[Route("/{path:path}", self._handle, methods=["GET", "POST", "PUT", "DELETE"])])
-
-    async def _handle(self, request: Request) -> JSONResponse:
-        self.called.append(f"{request.method} {request.url.path}")
-        return JSONResponse({"order": {"id": "REAL"}})
 
 
 @pytest.fixture(scope="module")

@@ -53,6 +53,14 @@ def test_a_toolkit_whose_actions_only_read_is_called(actions: object, effect: st
         ("const axios = require('axios'); return 1;", "changes"),
         ("return 'fetching';", "none"),
         ("const load = require; return load('axios');", "changes"),
+        ("// require nothing\nreturn 1; // no fetch", "none"),
+        ("/* no fetch,\n * no require */\nreturn 1;", "none"),
+        ("const a = '/*'; await fetch($url); // */", "changes"),
+        ("const a = 'x\\\n//'; await fetch($url);", "changes"),
+        ("/* a\n// */ await fetch($url)", "changes"),
+        ("// a\u2028await fetch($url)", "changes"),
+        ("const a = /[//]/; await fetch($url)", "changes"),
+        ("const a = `\n// ${await fetch($url)}`", "changes"),
     ],
 )
 def test_code_that_calls_out_changes_the_world(code: str, effect: str) -> None:
@@ -88,6 +96,7 @@ def test_a_credential_of_what_is_replaced_is_not_in_the_copy(catalogue: NodeStor
             "agentSelectedToolConfig": {
                 "agentSelectedTool": "gmail",
                 "FLOWISE_CREDENTIAL_ID": secret,
+                "gmailType": "messages",
                 "messageActions": '["sendMessage","listMessages"]',
             },
         }
@@ -217,7 +226,7 @@ def test_a_tool_without_a_stand_in_keeps_the_flow_from_being_tested(catalogue: N
 
 
 def test_a_list_of_actions_gives_no_tool_as_on_the_server(catalogue: NodeStore) -> None:
-    config = {"agentSelectedTool": "gmail", "messageActions": '["sendMessage"]'}
+    config = {"agentSelectedTool": "gmail", "gmailType": "messages", "messageActions": '["sendMessage"]'}
     rows: Any = [{"agentSelectedTool": "gmail", "agentSelectedToolConfig": config}]
     flow = graph(catalogue, add("agentAgentflow", agentModel="chatOpenAI", agentTools=rows))
     listed = GraphIR.from_flow_data(flow.to_flow_data().replace('"[\\"sendMessage\\"]"', '["sendMessage"]'))
