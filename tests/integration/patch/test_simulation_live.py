@@ -44,7 +44,7 @@ def http_flow(bind: Bind, address: str, body: str = '{"q": "{{ question }}"}') -
 
 
 def agent_flow(bind: Bind, address: str) -> list[PatchOp]:
-    tools = [
+    tools: Any = [
         {
             "agentSelectedTool": "requestsPost",
             "agentSelectedToolConfig": {
@@ -159,7 +159,7 @@ async def test_an_address_that_a_test_answers_is_not_called_and_its_branches_are
         {"type": "number", "value1": "{{ httpAgentflow_0.output.http.data.items[0].qty }}", "operation": "larger"}
         | {"value2": "10"}
     ]
-    ops = [
+    ops: list[PatchOp] = [
         add("startAgentflow"),
         add("httpAgentflow", method="GET", url=f"{outside.endpoint}/stock"),
         add("conditionAgentflow"),
@@ -186,7 +186,7 @@ async def test_an_address_that_is_still_to_be_filled_in_is_simulated(world: Worl
 
 
 async def test_a_scheduled_flow_runs_in_its_copy(world: World) -> None:
-    ops = [
+    ops: list[PatchOp] = [
         add("startAgentflow", startInputType="scheduleInput", scheduleType="cronExpression"),
         SetParam(node_id="startAgentflow_0", param_name="scheduleCronExpression", value="30 6 * * 1-5"),
         SetParam(node_id="startAgentflow_0", param_name="scheduleInputMode", value="none"),
@@ -198,7 +198,7 @@ async def test_a_scheduled_flow_runs_in_its_copy(world: World) -> None:
 
 
 async def test_what_only_reads_stays(world: World, outside: Outside, schemas: Schemas) -> None:
-    ops = [
+    ops: list[PatchOp] = [
         add("startAgentflow"),
         add("httpAgentflow", method="GET", url=f"{outside.endpoint}/list"),
         connect("startAgentflow_0", "httpAgentflow_0"),

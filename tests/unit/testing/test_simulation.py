@@ -170,7 +170,7 @@ def test_what_was_simulated_is_told_from_the_trace(catalogue: NodeStore) -> None
         connect("startAgentflow_0", "httpAgentflow_0"),
     )
     made = simulated(flow, catalogue.schemas)
-    given = {"inputVariables": [{"variableName": "url", "variableValue": "https://api.example.com/orders/7"}]}
+    given: Any = {"inputVariables": [{"variableName": "url", "variableValue": "https://api.example.com/orders/7"}]}
     ran = Trace(steps=[TraceStep(node_id="httpAgentflow_0", name="customFunctionAgentflow", input=given)])
     assert made.used_in(ran) == ["DELETE https://api.example.com/orders/7"]
     assert made.used_in(Trace(used_tools=[TracedTool(tool="other")])) == []
