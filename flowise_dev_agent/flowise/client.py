@@ -131,8 +131,8 @@ class FlowiseClient(DocumentStoreCalls):
         """Ask the flow: a question, the fields of its form, or a person's decision about a step that waits for one.
 
         `session_id` identifies its memory; `files` are texts by their file names, read with the question, and `images`
-        what the flow's models see of it. Sent once; FlowiseTimeoutError after `timeout` seconds (default: the
-        client's `prediction_timeout`), while the flow may still be running.
+        what the flow's models see of it. Sent once; FlowiseTimeoutError after `timeout` seconds (default and most:
+        the client's `prediction_timeout`), while the flow may still be running.
         """
         body: JsonObject = {"chatId": session_id, "overrideConfig": {"sessionId": session_id}, "streaming": False}
         if question is not None:
@@ -158,10 +158,11 @@ class FlowiseClient(DocumentStoreCalls):
         session_id: str,
         query: Mapping[str, str | int] | None = None,
         human: HumanAnswer | None = None,
+        timeout: float | None = None,  # noqa: ASYNC109 - see `predict`
     ) -> Prediction:
         """Start a flow by its webhook (POST, JSON), or go on with it after a person's decision. See `predict`."""
         path, body = f"/webhook/{segment(chatflow_id)}", {**payload, "chatId": session_id}
-        return await self._ask(path, "/webhook/:id", body, human, None, query)
+        return await self._ask(path, "/webhook/:id", body, human, timeout, query)
 
     async def executed_steps(self, chatflow_id: str, session_id: str) -> list[JsonObject]:
         """The steps of the last run of an agentflow in this session: a run that failed has them nowhere else.
@@ -190,9 +191,8 @@ class FlowiseClient(DocumentStoreCalls):
     ) -> Prediction:
         if human is not None:
             body = {**body, "humanInput": human.model_dump(by_alias=True)}
-        answer = await self._transport.call(
-            "POST", path, total_secs=timeout or self._prediction_timeout, route=route, body=body, params=params
-        )
+        seconds = min(timeout or self._prediction_timeout, self._prediction_timeout)
+        answer = await self._transport.call("POST", path, total_secs=seconds, route=route, body=body, params=params)
         return self._parse(Prediction, answer, f"POST {path}")
 
     async def delete_messages(self, chatflow_id: str, session_id: str) -> None:

@@ -122,14 +122,17 @@ def checked(
 ) -> Trial:
     """Trial with the problems that code finds in its answer and trace.
 
-    A failure of a flow with something left to fill in is no bug of it; `variables` are the names that the server has,
+    A failure where something is left to fill in is no bug of the flow; `variables` are the names that the server has,
     if known. Answers of a stand-in say nothing about what a real model would do, so that they break no expectation.
     """
     graph = GraphIR.from_flow_data(flow_data)
     category, error = trial.category, trial.error
     if trial.passed and not category:
         category, error = _seen(trial, trace, case, flow_data)
-    if category and (missing := unfilled(graph, variables)):
+    # Of a failed run Flowise may report no steps: then any node can be the cause.
+    told = trial.passed or any(step.status == "ERROR" for step in trace.steps)
+    ran = {step.node_id for step in trace.steps} if told else set[str]()
+    if category and (missing := unfilled(graph, variables, ran)):
         category, error = "CONFIG", text("verdict.unfilled", missing=missing, error=error)
     if not trial.passed:
         return trial.model_copy(update={"category": category, "error": error}) if category else trial
@@ -181,10 +184,14 @@ def _seen(trial: Trial, trace: Trace, case: TestCase, flow_data: str) -> tuple[V
     return None, ""
 
 
-def unfilled(graph: GraphIR, variables: Collection[str] | None) -> list[str]:
-    """Placeholders in settings of the flow, and variables that the server lacks: what is behind them cannot run."""
+def unfilled(graph: GraphIR, variables: Collection[str] | None, ran: Collection[str] = ()) -> list[str]:
+    """Placeholders in settings of the nodes that ran (of all if none is known), and variables that the server lacks:
+    what is behind them cannot run.
+    """
     found: list[str] = []
     for node in graph.nodes:
+        if ran and node.id not in ran:
+            continue
         found += placeholders_of(node)
         for _, value in settings_in(node.inputs):
             if isinstance(value, str) and not stands_in(value) and variables is not None:

@@ -11,7 +11,7 @@ from flowise_dev_agent.patch import GraphIR
 from flowise_dev_agent.schemas.plan import TestCase
 from flowise_dev_agent.testing.cases import cases_for, why_not_testable
 from flowise_dev_agent.testing.checks import as_expected
-from flowise_dev_agent.testing.trials import ConversationRunner, TrialConversation, TrialRun, hold_all
+from flowise_dev_agent.testing.trials import ConversationRunner, Patience, TrialConversation, TrialRun, hold_all
 
 _AT_A_TIME = 4
 
@@ -25,23 +25,26 @@ async def hold_tests(
     """
     graph = GraphIR.from_flow_data(flow_data)
     gate = asyncio.Semaphore(_AT_A_TIME)
+    patience = Patience()
 
     async def hold(case: TestCase, number: int) -> TrialRun:
-        conversation = TrialConversation(
-            chatflow_id,
-            flow_data,
-            case,
-            number,
-            f"{session}-{case.id}-{number}",
-            not_testable=why_not_testable(case, graph),
-        )
         async with gate:
+            conversation = TrialConversation(
+                chatflow_id,
+                flow_data,
+                case,
+                number,
+                f"{session}-{case.id}-{number}",
+                not_testable=why_not_testable(case, graph),
+                timeout=patience.seconds,
+            )
             try:
                 run = await ConversationRunner(client, conversation).run()
             finally:
                 # Best effort: the API key may lack the permission.
                 with suppress(FlowiseError):
                     await client.delete_messages(chatflow_id, conversation.session_id)
+        patience.note(run)
         return replace(run, trial=as_expected(run.trial, run.trace, case, flow_data))
 
     return await hold_all(cases_for(tests, graph), hold, trials=trials)

@@ -26,6 +26,8 @@ from flowise_dev_agent.testing.verdicts import classify_failure, classify_predic
 from flowise_dev_agent.texts import text
 
 _OUTCOMES: Final[tuple[Decision, ...]] = ("proceed", "reject")
+#: Waits in vain after which the other tests of a flow get fewer seconds for each answer.
+_MOST_IN_VAIN, _SHORT_WAIT = 2, 15.0
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,24 @@ class TrialConversation:
     images: Sequence[ImageUpload] = ()
     #: Stand-ins in the flow that is asked.
     simulation: Simulation = NOTHING_SIMULATED
+    #: Seconds for each answer; None: as long as the client waits.
+    timeout: float | None = None
+
+
+class Patience:
+    """Time that the tests of one flow wait for answers: what is out of reach is not waited for in each of them."""
+
+    def __init__(self) -> None:
+        self._in_vain = 0
+
+    @property
+    def seconds(self) -> float | None:
+        """Seconds for each answer of the next test; None: as long as the client waits."""
+        return _SHORT_WAIT if self._in_vain >= _MOST_IN_VAIN else None
+
+    def note(self, run: TrialRun) -> None:
+        """Count a test whose answer did not come in time."""
+        self._in_vain += run.trial.category == "TIMEOUT"
 
 
 #: Runs a case: (case, number of the trial).
@@ -192,16 +212,18 @@ class ConversationRunner:
         return HumanAnswer(type=given, start_node_id=node, feedback=feedback)
 
     async def _ask(self, said: str) -> Prediction:
-        of, case = self._of, self._of.case
+        of, case, payload = self._of, self._of.case, self._of.case.payload or {}
+        given: dict[str, Any] = {"session_id": of.session_id, "timeout": of.timeout}
         if case.input == "webhook":
-            return await self._flowise.call_webhook(of.chatflow_id, case.payload or {}, session_id=of.session_id)
+            return await self._flowise.call_webhook(of.chatflow_id, payload, **given)
         if case.input == "form":
-            return await self._flowise.predict(of.chatflow_id, session_id=of.session_id, form=case.payload or {})
+            return await self._flowise.predict(of.chatflow_id, form=payload, **given)
         images = of.images if len(self._exchanges) == 1 else ()
-        return await self._flowise.predict(of.chatflow_id, said, session_id=of.session_id, images=images)
+        return await self._flowise.predict(of.chatflow_id, said, images=images, **given)
 
     async def _decide(self, decision: HumanAnswer) -> Prediction:
         of = self._of
+        given: dict[str, Any] = {"session_id": of.session_id, "timeout": of.timeout, "human": decision}
         if of.case.input == "webhook":
-            return await self._flowise.call_webhook(of.chatflow_id, {}, session_id=of.session_id, human=decision)
-        return await self._flowise.predict(of.chatflow_id, session_id=of.session_id, human=decision)
+            return await self._flowise.call_webhook(of.chatflow_id, {}, **given)
+        return await self._flowise.predict(of.chatflow_id, **given)

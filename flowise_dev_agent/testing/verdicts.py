@@ -18,7 +18,7 @@ from flowise_dev_agent.errors import (
 )
 from flowise_dev_agent.flowise.models import Prediction
 from flowise_dev_agent.sanitize import shortened
-from flowise_dev_agent.schemas.verdict import FLOW_BUGS, PassK, Trial, Verdict, VerdictCategory
+from flowise_dev_agent.schemas.verdict import FLOW_BUGS, NOT_THE_FLOW, PassK, Trial, Verdict, VerdictCategory
 from flowise_dev_agent.testing import playbook
 from flowise_dev_agent.texts import sentences, text
 
@@ -76,21 +76,23 @@ def with_pass_k(verdict: Verdict, results: Sequence[Trial]) -> Verdict:
 
 
 def failed_verdict(results: Sequence[Trial]) -> Verdict | None:
-    """Verdict on the trials that failed, None without any: failures that only the person can fix rank before those
-    that an iteration can.
+    """Verdict on the trials that failed, None without any: an unknown failure ranks before a bug of the flow, which
+    ranks before what is outside of it.
     """
     failed = [result for result in results if result.category]
     if not failed:
         return None
-    order = ("CREDENTIAL", "CONFIG", "UNKNOWN", "STRUCTURE", "LOGIC", "INCOMPLETE", "EXTERNAL", "TIMEOUT")
+    order = ("UNKNOWN", "STRUCTURE", "LOGIC", "INCOMPLETE", "CREDENTIAL", "CONFIG", "EXTERNAL", "TIMEOUT")
     worst = min(failed, key=lambda result: order.index(result.category or "UNKNOWN"))
     entry = playbook.known(worst.error)
     error, line = worst.worded("error"), " ".join(worst.error.split())
     said = shortened(error if error == line else line, _REASON_CHARS)
+    blocked = all(result.category in NOT_THE_FLOW for result in failed)
+    outcome = "verdict.questions_not_tested" if blocked else "verdict.questions_failed"
     return Verdict(
         done=False,
         category=worst.category,
-        reason=text("verdict.questions_failed", failed=len(failed), total=len(results), error=said),
+        reason=text(outcome, failed=len(failed), total=len(results), error=said),
         fix=entry.advice if entry and entry.category == worst.category else playbook.FIXES[worst.category or "UNKNOWN"],
         failed_trials=[number for number, result in enumerate(results, start=1) if result.category],
     )

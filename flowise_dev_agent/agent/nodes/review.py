@@ -64,7 +64,7 @@ from flowise_dev_agent.schemas.verdict import (
 from flowise_dev_agent.settings import LimitSettings
 from flowise_dev_agent.testing.checks import comparable
 from flowise_dev_agent.testing.judging import as_judged, best_of, lost
-from flowise_dev_agent.testing.trials import TrialConversation, TrialRun, hold_all
+from flowise_dev_agent.testing.trials import Patience, TrialConversation, TrialRun, hold_all
 from flowise_dev_agent.texts import lines, sentences, text
 
 #: Characters of an answer that the state and the review carry; the full texts are a blob.
@@ -105,6 +105,7 @@ async def test_v2(state: AgentState, runtime: Runtime[AgentContext], *, domains:
     images = await uploads(context.files, flow_data)
     titles = {node.node_id: node.label for node in state.plan.current.nodes if node.label}
     gate = asyncio.Semaphore(PARALLEL_PREDICTIONS)
+    patience = Patience()
 
     async def hold(case: TestCase, number: int) -> TrialRun:
         turn = "before" if before else state.iteration
@@ -112,9 +113,18 @@ async def test_v2(state: AgentState, runtime: Runtime[AgentContext], *, domains:
         async with gate:
             why_not = suite.not_testable.get(case.id) or asked.forbidden
             conversation = TrialConversation(
-                asked.chatflow_id, flow_data, case, number, session, why_not, images, asked.simulation
+                asked.chatflow_id,
+                flow_data,
+                case,
+                number,
+                session,
+                why_not,
+                images,
+                asked.simulation,
+                timeout=patience.seconds,
             )
             run = await domains.primary.run_trial(context, conversation)
+            patience.note(run)
         if state.intent.operation == "update" and not state.write.draft_id and not asked.copy_id:
             # Best effort: without the permission the conversation stays in the live flow's chat history.
             with suppress(FlowiseError):

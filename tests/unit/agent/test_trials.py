@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from flowise_dev_agent.errors import FlowiseServerError
+from flowise_dev_agent.errors import FlowiseServerError, FlowiseTimeoutError
 from flowise_dev_agent.flowise.models import HumanAnswer, Prediction
 from flowise_dev_agent.patch import GraphIR
 from flowise_dev_agent.schemas.plan import TestCase
@@ -85,6 +85,19 @@ async def test_a_flow_that_asks_a_person_without_end_fails() -> None:
     assert len(flowise.asked) == MOST_DECISIONS + 1
 
 
+async def test_what_is_out_of_reach_is_not_waited_for_in_each_test() -> None:
+    made = bench()
+    questions = [f"Question {number}" for number in range(10)]
+    made.flowise.answers = {one: FlowiseTimeoutError("No answer.") for one in questions[:9]}
+    made.reasoner.plans = [plan(test_questions=questions)]
+    await made.start()
+    review = await made.answer(action="approve")
+    waits = [given["timeout"] for given in made.flowise.given]
+    assert waits[0] is None
+    assert waits[6:] == [15.0] * 4
+    assert [test["passed"] for test in review["data"]["tests"]].count(True) == 1
+
+
 async def test_p98_what_a_plan_does_not_decide_is_decided_both_ways() -> None:
     made = bench()
     made.flowise.waits = approval
@@ -158,7 +171,7 @@ async def test_a_form_is_filled_in_with_what_it_asks_for() -> None:
     )
     flowise = BenchFlowise()
     await hold(flowise, case)
-    assert flowise.given == [{"form": {"name": "Eva is 41", "age": 41, "new": True, "size": "small"}}]
+    assert flowise.given == [{"form": {"name": "Eva is 41", "age": 41, "new": True, "size": "small"}, "timeout": None}]
 
 
 async def test_a_webhook_gets_the_fields_that_the_flow_reads() -> None:
@@ -168,7 +181,7 @@ async def test_a_webhook_gets_the_fields_that_the_flow_reads() -> None:
     (case,) = cases_for(plan(test_questions=["42"]).tests, graph)
     flowise = BenchFlowise()
     run = await hold(flowise, case)
-    assert flowise.given == [{"webhook": {"order": {"id": "42"}, "who": "42"}}]
+    assert flowise.given == [{"webhook": {"order": {"id": "42"}, "who": "42"}, "timeout": None}]
     assert run.trial.passed
 
 

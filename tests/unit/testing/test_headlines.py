@@ -14,6 +14,7 @@ from flowise_dev_agent.schemas.verdict import (
     Trace,
     TracedSource,
     TracedTool,
+    TraceStep,
     Trial,
     Verdict,
 )
@@ -339,6 +340,28 @@ def test_what_is_left_to_fill_in_is_the_cause_of_a_failure_and_the_remedy(
     told = failed_verdict([seen])
     assert told
     assert told.fix == known.advice
+
+
+def test_a_placeholder_is_no_cause_of_what_failed_in_another_step() -> None:
+    data = flow(first_0={}, second_0={"url": "[PLACEHOLDER: the address]"})
+    case = TestCase(id="t1", turns=["Hi"])
+    broken = TraceStep(node_id="first_0", status="ERROR", error="Invalid JSON format in body")
+    for ran, category in ([broken], "LOGIC"), ([TraceStep(node_id="second_0"), broken], "CONFIG"):
+        seen = checked(trial(), Trace(steps=ran), case, data, stand_in=True)
+        assert seen.category == category
+    # No step is known: the placeholder may be the cause.
+    failed = trial("", passed=False, category="EXTERNAL", error="getaddrinfo ENOTFOUND x")
+    assert checked(failed, Trace(steps=[TraceStep(node_id="first_0")]), case, data, stand_in=True).category == "CONFIG"
+
+
+def test_a_bug_of_the_flow_is_told_before_what_could_not_be_tested() -> None:
+    blocked = trial("", passed=False, category="CONFIG", error="Still to be filled in: x")
+    told = failed_verdict([blocked, trial("", passed=False, category="LOGIC", error="It is rude.")])
+    assert told
+    assert (told.category, told.texts["reason"].code) == ("LOGIC", "verdict.questions_failed")
+    alone = failed_verdict([blocked, trial()])
+    assert alone
+    assert alone.texts["reason"].code == "verdict.questions_not_tested"
 
 
 def contract_of(*nodes: str, values: Sequence[str] = (), **more: Any) -> Plan:
