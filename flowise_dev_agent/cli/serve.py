@@ -90,6 +90,7 @@ async def _prepare(runtime: Runtime) -> None:
     """
     gc.freeze()
     gc.set_threshold(_COLLECT_AFTER)
+    gc.enable()
     for instance, state in (await flowise_health(runtime.instances)).items():
         if error := state.error:
             # It would stop the first session; the service starts all the same.

@@ -248,7 +248,7 @@ class ServerSettings(BaseSettings):
     max_connections: int = Field(default=1_000, ge=10, alias="AGENT_MAX_CONNECTIONS")
     sse_keepalive_secs: float = Field(default=15, gt=0, alias="SSE_KEEPALIVE_SECS")
     wait_secs: float = Field(default=30, ge=0, le=300, alias="AGENT_WAIT_SECS")
-    worker_concurrency: int = Field(default=10, ge=1, alias="AGENT_WORKER_CONCURRENCY")
+    worker_concurrency: int = Field(default=100, ge=1, alias="AGENT_WORKER_CONCURRENCY")
     public_base_url: HttpUrl | None = Field(default=None, alias="PUBLIC_BASE_URL")
     webhook_secret: SecretStr | None = Field(default=None, alias="WEBHOOK_SECRET")
     webhook_allow: str = Field(default="", alias="WEBHOOK_ALLOW")

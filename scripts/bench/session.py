@@ -79,8 +79,12 @@ async def _inflight(bench: Bench, count: int, secs: int) -> None:
         bench.service(
             outside,
             REASONING_ENGINE="openai",
-            AGENT_WORKER_CONCURRENCY=str(count),
-            AGENT_MAX_CONNECTIONS=str(2 * count + 40),
+            # 100 at once need no settings.
+            **(
+                {"AGENT_WORKER_CONCURRENCY": str(count), "AGENT_MAX_CONNECTIONS": str(2 * count + 40)}
+                if count > 100
+                else {}
+            ),
         ) as service,
     ):
         # What is loaded and connected once is not the sessions'.
