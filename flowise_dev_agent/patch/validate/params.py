@@ -19,6 +19,7 @@ CUSTOM_TOOL = "customTool"
 TOOL, VARIABLE = "custom tool", "variable"
 #: Node types that answer all the same when what they name is gone: worse, or with the error as text.
 _GO_ON_WITHOUT = frozenset({"ChatflowTool", "agentAsTool", "agentAgentflow", "executeFlowAgentflow", "seqExecuteFlow"})
+_BEGINS_WITH_NUMBER = re.compile(r"\s{0,9}[-+]?\.?\d")
 _SERVER_VARIABLE = re.compile(r"\$vars\.([A-Za-z_][A-Za-z0-9_]{0,80})")
 #: Required by the schema, but only the server knows whether the chosen tool takes arguments.
 TOOL_ARGUMENTS = ("toolAgentflow", "toolInputArgs")
@@ -94,8 +95,11 @@ def values(flow: FlowContext) -> Iterator[Finding]:
         for name, problem in problems.items():
             if problem is None:
                 continue
-            # An option or a form from an older version of the node type: the server accepts it.
-            lenient = problem.code == "BAD_OPTION" and flow.version_drifted(node)
+            # An option or a form from an older version of the node type: the server accepts it, as it reads the number
+            # that a text begins with.
+            lenient = (problem.code == "BAD_OPTION" and flow.version_drifted(node)) or (
+                problem.code == "NOT_A_NUMBER" and _BEGINS_WITH_NUMBER.match(str(node.inputs.get(name))) is not None
+            )
             yield value_finding(problem, node.id, name, lenient=lenient)
 
 

@@ -1,4 +1,4 @@
-"""Rules on sequential flows (MULTIAGENT): start and end, loops, and the branches of conditions."""
+"""Rules on sequential flows and teams (MULTIAGENT): start and end, names, loops, and the branches of conditions."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -10,6 +10,15 @@ from flowise_dev_agent.patch.model.suggest import closest
 from flowise_dev_agent.patch.validate.context import MULTIAGENT, FlowContext, rule
 
 _CATEGORY: Final = "Sequential Agents"
+#: Fields with the name under which a step or a member of a team runs.
+_NAMES: Final = frozenset(
+    [
+        *("agentName", "llmNodeName", "conditionAgentName", "functionName", "seqExecuteFlowName", "toolNodeName"),
+        *("supervisorName", "workerName"),
+    ]
+)
+_CATEGORIES: Final = frozenset({_CATEGORY, "Multi Agents"})
+_SUPERVISOR: Final = "supervisor"
 _START, _END, _LOOP = "seqStart", "seqEnd", "seqLoop"
 _LOOP_TO: Final = "loopToName"
 
@@ -30,10 +39,30 @@ def ends(flow: FlowContext) -> Iterator[Finding]:
         yield error("NO_END_NODE", text, hint="Connect a seqEnd to the last step.")
 
 
+@rule("DUPLICATE_STEP_NAME", "NO_WORKER", kinds=(MULTIAGENT,))
+def members(flow: FlowContext) -> Iterator[Finding]:
+    """Each step and member of a team has a name of its own, and a supervisor has workers."""
+    called: dict[str, str] = {}
+    for node in flow.nodes:
+        for field, name in _names(node):
+            first = called.setdefault(_folded(name), node.id)
+            if first != node.id:
+                yield error(
+                    "DUPLICATE_STEP_NAME",
+                    f"{node.id} and {first} have the same name {name[:80]!r}; the server refuses to run both.",
+                    where=node.id,
+                    field=field,
+                    hint=f"Use SetParam on `{field}` of {node.id}.",
+                )
+        if node.name == _SUPERVISOR and not flow.connections_out_of.get(node.id):
+            text = "The supervisor has no worker; the flow answers nothing."
+            yield error("NO_WORKER", text, where=node.id, hint="Add a worker and connect it.")
+
+
 @rule("LOOP_TARGET_UNKNOWN", kinds=(MULTIAGENT,))
 def loops(flow: FlowContext) -> Iterator[Finding]:
     """Loops lead to the name of a step."""
-    names = [name for node in flow.nodes if node.name != _LOOP for name in _names(node)]
+    names = [name for node in flow.nodes for _, name in _names(node)]
     known = {_folded(name) for name in names}
     for node in flow.nodes:
         target = node.inputs.get(_LOOP_TO)
@@ -74,11 +103,11 @@ def branches(flow: FlowContext) -> Iterator[Finding]:
                 )
 
 
-def _names(node: FlowNode) -> Iterator[str]:
-    """Names that a step has by its fields: agentName, llmNodeName, ..."""
-    for name, value in node.inputs.items():
-        if node.category == _CATEGORY and name.endswith("Name") and isinstance(value, str) and value.strip():
-            yield value
+def _names(node: FlowNode) -> Iterator[tuple[str, str]]:
+    """The name of a step, with its field."""
+    for field, value in node.inputs.items():
+        if field in _NAMES and node.category in _CATEGORIES and isinstance(value, str) and value.strip():
+            yield field, value
 
 
 def _folded(name: str) -> str:

@@ -150,3 +150,14 @@ def test_what_flowise_refuses_as_installed_names_its_setting(
     flow = compile_ops(GraphIR.empty(), [AddNode(node_name=node, node_id="one", params=fields)], schemas).flow_data
     found = validate_flow(flow, schemas=schemas, credentials=None)
     assert [one.params["setting"] for one in found if one.code == "SERVER_SETTING_NEEDED"] == [setting] * bool(setting)
+
+
+@pytest.mark.parametrize(("value", "severity"), [("0,7", "warning"), ("400 chars", "warning"), ("many", "error")])
+def test_a_text_that_begins_with_a_number_is_no_error(schemas: Schemas, value: str, severity: str) -> None:
+    """Measured: the server reads 0 and 400, and asks the model without a number for the last one."""
+    node = AddNode(node_name="chatOpenAI", node_id="model")
+    flow = compile_ops(GraphIR.empty(), [node], schemas).flow_data
+    document = json.loads(flow)
+    document["nodes"][0]["data"]["inputs"]["maxTokens"] = value
+    found = validate_flow(json.dumps(document), schemas=schemas, credentials=None)
+    assert [one.severity for one in found if one.code == "NOT_A_NUMBER"] == [severity]

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from flowise_dev_agent.patch import Schemas, validate_flow
+from flowise_dev_agent.patch import AddNode, Connect, GraphIR, Schemas, compile_ops, validate_flow
 from tests.unit.patch.test_cases import case
 
 Flow = dict[str, Any]
@@ -40,6 +40,11 @@ def loose_branch(flow: Flow) -> None:
     flow["nodes"] = [node for node in flow["nodes"] if node["id"] != "seqEnd_1"]
 
 
+def same_name(flow: Flow) -> None:
+    agent = next(node for node in flow["nodes"] if node["id"] == "seqAgent_1")
+    agent["data"]["inputs"]["agentName"] = " First"
+
+
 def loop_to(name: str) -> Callable[[Flow], None]:
     def change(flow: Flow) -> None:
         end = next(node for node in flow["nodes"] if node["id"] == "seqEnd_0")
@@ -58,6 +63,7 @@ def loop_to(name: str) -> Callable[[Flow], None]:
         (other_row, "BRANCHES_OUTDATED", "error"),  # 500 Branch condition returned unknown or null destination
         (loose_branch, "BRANCH_LEADS_NOWHERE", "warning"),
         (loop_to("Nobody"), "LOOP_TARGET_UNKNOWN", "error"),
+        (same_name, "DUPLICATE_STEP_NAME", "error"),  # 500 Node `first` already present
     ],
 )
 def test_a_change_that_fails_is_found(
@@ -76,3 +82,26 @@ def test_a_loop_finds_a_step_by_its_name_as_the_server_writes_it(schemas: Schema
     loop_to("first step")(flow)
     found = validate_flow(json.dumps(flow), schemas=schemas, credentials=None, kind="MULTIAGENT")
     assert "LOOP_TARGET_UNKNOWN" not in {one.code for one in found}
+
+
+def test_a_supervisor_needs_workers_of_different_names(schemas: Schemas) -> None:
+    """Measured: alone it answers 200 with nothing; a second worker of a name is refused with 500."""
+    boss = AddNode(node_name="supervisor", node_id="boss")
+
+    def codes(*workers: str) -> set[str]:
+        team = [
+            op
+            for index, name in enumerate(workers)
+            for op in (
+                AddNode(node_name="worker", node_id=f"w{index}", params={"workerName": name}),
+                Connect(source_node_id="boss", target_node_id=f"w{index}", target_anchor="supervisor"),
+            )
+        ]
+        flow = compile_ops(GraphIR.empty(), [boss, *team], schemas).flow_data
+        found = validate_flow(flow, schemas=schemas, credentials=None, kind="MULTIAGENT")
+        return {one.code for one in found} & {"NO_WORKER", "DUPLICATE_STEP_NAME"}
+
+    assert codes() == {"NO_WORKER"}
+    assert codes("Writer", "Reader") == set()
+    assert codes("Code writer", "code writer") == {"DUPLICATE_STEP_NAME"}
+    assert codes("Supervisor") == {"DUPLICATE_STEP_NAME"}
