@@ -12,6 +12,8 @@ from flowise_dev_agent.patch.validate.context import AGENTFLOW, FlowContext, rul
 
 #: A text that consists of exactly one field of a step's structured answer.
 _FIELD = re.compile(r"\{\{\s*([A-Za-z0-9_]{1,100})\.output\.([A-Za-z0-9_]{1,100})\s*\}\}")
+#: A text that consists of exactly one value of a form, a request or the server: always a text, `true` as well.
+_TEXT: Final = re.compile(r"\{\{\s*\$(?:form|webhook|vars)\.[^{}]{1,200}\}\}")
 #: Type of a condition for each type of a structured field. On a mismatch, text conditions fail and others never hold.
 _STRUCTURED: Final[Mapping[str, str]] = {"number": "number", "boolean": "boolean", "string": "string", "enum": "string"}
 #: The editor's HTML for a text of several paragraphs.
@@ -49,7 +51,7 @@ _BY_FUNCTION: Final = (
 
 @rule("CONDITION_TYPE_MISMATCH", "BAD_REGULAR_EXPRESSION", "CONDITION_TEXT_CHANGED", kinds=(AGENTFLOW,))
 def conditions(flow: FlowContext) -> Iterator[Finding]:
-    """Conditions use the type of the structured field, valid patterns, and texts that survive Markdown removal.
+    """Conditions use the type of the field, valid patterns, and texts that survive Markdown removal.
 
     A number compared as a text fails at every question. Texts are compared without their Markdown.
     """
@@ -74,7 +76,8 @@ def conditions(flow: FlowContext) -> Iterator[Finding]:
                     f"`{field}.{name}` is a {type_} and is compared as a {compared}: {result}.",
                     where=node.id,
                     field=field,
-                    hint=f'Set `{field}.type` to "{type_}" and choose one of its operations.',
+                    hint=f'Set `{field}.type` to "{type_}" and choose one of its operations.'
+                    + (' A switch is the text "true" or "false".' if compared == "boolean" else ""),
                 )
             pattern = row.get("value2")
             if not isinstance(pattern, str) or has_variable(pattern):
@@ -97,7 +100,9 @@ def conditions(flow: FlowContext) -> Iterator[Finding]:
 
 
 def _type_of_field(flow: FlowContext, value: Any) -> str | None:
-    """The type of the structured field that a value refers to; None if it is anything else."""
+    """The type of the field of a structured answer, form or request that a value refers to; None for anything else."""
+    if isinstance(value, str) and _TEXT.fullmatch(value.strip()):
+        return "string"
     match = _FIELD.fullmatch(value.strip()) if isinstance(value, str) else None
     source = flow.graph.node(match[1]) if match else None
     if match is None or source is None:

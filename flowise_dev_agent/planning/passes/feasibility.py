@@ -256,13 +256,14 @@ async def _missing_resources(plan: Plan, graph: GraphIR, schemas: Schemas, flowi
 
 
 def _hint(what: str, names: list[str]) -> str:
+    placeholder = "a placeholder there that names it, for what the person will make and choose"
     if not names:
-        return (
-            f"There is no {what} on the server. Plan a placeholder there, for what the person will make and choose; "
-            "or plan without it, and mark the part as not_possible with this reason."
-        )
+        return f"There is no {what} on the server. Plan {placeholder}."
     rest = f" and {len(names) - _NAMES_SHOWN} more" if len(names) > _NAMES_SHOWN else ""
-    return f"There are: {', '.join(names[:_NAMES_SHOWN])}{rest}. Take one, or mark the part as not_possible."
+    return (
+        f"There are: {', '.join(names[:_NAMES_SHOWN])}{rest}. Take the one that is meant. If none is, plan "
+        f"{placeholder}; if several may be, ask for it in `declined` with their names."
+    )
 
 
 def _shown(text: str) -> str:

@@ -672,6 +672,21 @@ async def test_memory_sends_question_and_earlier_answers_along(server: Server, s
     assert third == [("system", "THREE"), ("user", "Given one")]
 
 
+@states("`llmMemoryType: windowSize` with")
+@pytest.mark.parametrize("node", [LLM, "agentAgentflow_0"])
+async def test_a_window_counts_pairs_with_the_present_message(node: str, server: Server, standin: ModelStandIn) -> None:
+    standin.script("", "a")
+    window = {"MemoryType": "windowSize", "MemoryWindowSize": 3}
+    kind = "llm" if node == LLM else "agent"
+    params = {f"{kind}{name}": value for name, value in window.items()}
+    asked = llm(0, "system: WINDOW", **params) if node == LLM else agent(**params)
+    flow, session = await server.create(start(), *asked, *chain(START, node)), str(uuid4())
+    for number in range(5):
+        await server.text(flow, f"q{number}", session=session)
+    turns = [text for role, text in seen(standin)[-1] if role != "system"]
+    assert turns == ["a", "q2", "a", "q3", "a", "q4"]
+
+
 PICTURE = {
     "data": "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGA"
     "WjR9awAAAABJRU5ErkJggg==",
@@ -801,6 +816,34 @@ async def test_a_boolean_field_is_compared_as_a_boolean(server: Server, standin:
     # The compiler gives a row the type that it is compared as.
     assert await server.text(await server.create(*quoted), "hi") == "IF"
     assert "is not a function" in await server.text(await server.create(*wrong), "hi")
+
+
+@states("A switch of a form or webhook")
+async def test_a_switch_of_a_form_is_the_text_true(server: Server, standin: ModelStandIn) -> None:
+    rows = [{"type": "boolean", "label": "Rush", "name": "rush"}]
+    form = start(startInputType="formInput", formTitle="Order", formDescription="x", formInputTypes=rows)
+    hook = start(startInputType="webhookTrigger", webhookInputMode="none")
+    code = step("customFunctionAgentflow_0", customFunctionJavascriptFunction="return true;")
+
+    async def answers(first: AddNode, switch: str, **sent: Any) -> list[str]:
+        """Compared as a text and as a boolean."""
+        found: list[str] = []
+        for type_, other in (("string", "true"), ("boolean", True)):
+            ops = [first if op == start() else op for op in either(type_, switch, "equal", other)]
+            if switch.startswith("{{ custom"):
+                ops = either(type_, switch, "equal", other, code, *chain(START, code.node_id), source=code.node_id)
+            flow = await server.create(*ops)
+            found.append(await (server.webhook(flow, "a=1", **sent) if first is hook else server.text(flow, **sent)))
+            typed = type_ == "boolean" and not switch.startswith("{{ custom")
+            assert ("CONDITION_TYPE_MISMATCH" in server.findings(ops)) is typed
+        return found
+
+    assert await answers(form, "{{ $form.rush }}", form={"rush": True}) == ["IF", "ELSE"]
+    assert await answers(form, "{{ $form.rush }}", form={"rush": False}) == ["ELSE", "ELSE"]
+    assert await answers(hook, "{{ $webhook.body.rush }}", rush=True) == ["IF", "ELSE"]
+    assert await answers(start(), "{{ customFunctionAgentflow_0 }}", question="x") == ["IF", "ELSE"]
+    said = await server.create(form, reply('{"rush": {{ $form.rush }}}'), *chain(START, REPLY))
+    assert json.loads(await server.text(said, form={"rush": False})) == {"rush": False}
 
 
 @states("Texts are compared as written")
