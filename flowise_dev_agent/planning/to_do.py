@@ -11,29 +11,46 @@ from flowise_dev_agent.sanitize import shortened
 from flowise_dev_agent.schemas.plan import Plan
 from flowise_dev_agent.schemas.plan_text import credential_name, in_words
 from flowise_dev_agent.testing.checks import settings_in
-from flowise_dev_agent.texts import text
+from flowise_dev_agent.texts import listed, text
 
 #: Most things that are listed, and most characters of each.
 _MOST, _SHOWN = 30, 200
+_FILL, _FILE = "to_do.fill", "to_do.file"
+_SHORTEST: Final = 4
+_WORD: Final = re.compile(r"\w+")
 _PLACEHOLDER: Final = re.compile(re.escape(MARK) + r":?\s*([^\]]{0,500})")
 
 
 def to_do(
     plan: Plan, graph: GraphIR, titles: Mapping[str, str], schemas: Schemas, credentials: Iterable[str]
 ) -> list[str]:
-    """A sentence for each thing, with its place. `credentials` are the types that are still to be chosen."""
-    found = list(_to_fill(graph, titles, schemas))
-    filled = " ".join(found)
+    """A sentence for each thing, with its places. `credentials` are the types that are still to be chosen."""
+    places: dict[tuple[str, str], list[str]] = {}
+    words: dict[tuple[str, str], str] = {}
+    for code, what, where in _to_fill(graph, titles, schemas):
+        key = (code, _plain(what))
+        words.setdefault(key, what)
+        if where not in places.setdefault(key, []):
+            places[key].append(where)
+    found: list[str] = [
+        text(code, places=listed(where), **({"what": words[code, what]} if code == _FILL else {}))
+        for (code, what), where in places.items()
+    ]
+    told = [_telling(what) for _, what in places]
     for promised in plan.placeholders:
         place, _, what = promised.rpartition(": ")
-        if shortened(what.removeprefix(f"{MARK}: ").rstrip("]"), _SHOWN) not in filled:
-            node_id, _, param = place.partition(".")
-            known = node_id in titles and param
-            found.append(
-                text("to_do.fill", node=titles[node_id], field=in_words(param), what=what)
-                if known
-                else text("to_do.give", what=promised)
-            )
+        what = what.removeprefix(f"{MARK}: ").rstrip("]")
+        named = _telling(what)
+        if any(named <= one or (one and one <= named) for one in told):
+            continue
+        told.append(named)
+        node_id, _, param = place.partition(".")
+        known = node_id in titles and param
+        found.append(
+            text(_FILL, places=text("to_do.place", node=titles[node_id], field=in_words(param)), what=what)
+            if known
+            else text("to_do.give", what=promised.rstrip("."))
+        )
     for type_ in credentials:
         nodes = ", ".join(
             titles.get(node.id, node.label)
@@ -44,14 +61,29 @@ def to_do(
         found.append(
             text("to_do.credential_for", type=name, nodes=nodes) if nodes else text("to_do.credential", type=name)
         )
+    readers: dict[str, list[str]] = {}
     for finding in plan.findings:
         if finding.code == VARIABLE_TO_CREATE:
-            node = titles.get(finding.where, finding.where)
-            found.append(text("to_do.variable", name=finding.params["name"], node=node))
+            readers.setdefault(str(finding.params["name"]), []).append(titles.get(finding.where, finding.where))
+    found += [
+        text("to_do.variable", name=name, nodes=", ".join(dict.fromkeys(nodes))) for name, nodes in readers.items()
+    ]
     return list(dict.fromkeys(found))[:_MOST]
 
 
-def _to_fill(graph: GraphIR, titles: Mapping[str, str], schemas: Schemas) -> Iterator[str]:
+def _plain(what: str) -> str:
+    """Words of a thing to supply, by which it is known again."""
+    return " ".join(_WORD.findall(what.casefold()))
+
+
+def _telling(what: str) -> set[str]:
+    """The longer words of a thing, by which another wording of it is known."""
+    words = _plain(what).split()
+    return {word for word in words if len(word) >= _SHORTEST} or set(words)
+
+
+def _to_fill(graph: GraphIR, titles: Mapping[str, str], schemas: Schemas) -> Iterator[tuple[str, str, str]]:
+    """Code of the sentence, thing to supply, and place."""
     for node in graph.nodes:
         schema = schemas.get(node.name)
         labels = {entry["name"]: str(entry.get("label") or "") for entry in schema.input_definitions} if schema else {}
@@ -60,9 +92,9 @@ def _to_fill(graph: GraphIR, titles: Mapping[str, str], schemas: Schemas) -> Ite
             as_json = isinstance(value, str) and value[:1] in ("[", "{") and not value.startswith(MARK)
             if not isinstance(value, str) or as_json or not (MARK in value or stands_in(value)):
                 continue
-            where = {"node": titles.get(node.id, node.label), "field": labels.get(name) or in_words(name)}
+            where = text("to_do.place", node=titles.get(node.id, node.label), field=labels.get(name) or in_words(name))
             if value.startswith("data:"):
-                yield text("to_do.file", **where)
+                yield _FILE, value.rpartition("filename:")[2], where
             else:
                 for what in _PLACEHOLDER.findall(value):
-                    yield text("to_do.fill", **where, what=shortened(what.strip(), _SHOWN))
+                    yield _FILL, shortened(what.strip(), _SHOWN), where

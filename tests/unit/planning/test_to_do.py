@@ -49,15 +49,30 @@ def test_what_was_promised_is_listed_once(catalogue: NodeStore) -> None:
     ]
 
 
+def test_one_thing_for_several_places_is_listed_once_with_all_of_them(catalogue: NodeStore) -> None:
+    graph = flow(
+        plainText_0={"text": "[PLACEHOLDER: the shop's address]"},
+        plainText_1={"text": "Go to [PLACEHOLDER: The shop's address.]", "metadata": "[PLACEHOLDER: the rules]"},
+        pdfFile_0={"pdfFile": placeholder_file(".pdf", "handbook")},
+        pdfFile_1={"pdfFile": placeholder_file(".pdf", "handbook")},
+    )
+    assert told(graph, catalogue, placeholders=["the address of the shop", "the shop's address for visitors"]) == [
+        "Fill in Title of plainText_0, Text; Title of plainText_1, Text: the shop's address.",
+        "Fill in Title of plainText_1, Additional Metadata: the rules.",
+        "Upload the file for Title of pdfFile_0, Pdf File; Title of pdfFile_1, Pdf File.",
+    ]
+
+
 def test_credentials_and_variables_are_listed_with_what_needs_them(catalogue: NodeStore) -> None:
     graph = flow(chatOpenAI_0={}, plainText_0={})
-    finding = Finding(
-        code="VARIABLE_TO_CREATE", severity="warning", detail="?", where="plainText_0", params={"name": "tenant"}
-    )
-    assert told(graph, catalogue, "openAIApi", "awsApi", findings=[finding]) == [
+    findings = [
+        Finding(code="VARIABLE_TO_CREATE", severity="warning", detail="?", where=where, params={"name": "tenant"})
+        for where in ("plainText_0", "chatOpenAI_0")
+    ]
+    assert told(graph, catalogue, "openAIApi", "awsApi", findings=findings) == [
         "Choose or create a credential OpenAI for Title of chatOpenAI_0.",
         "Choose or create a credential Aws.",
-        "Create the variable tenant in Flowise, which Title of plainText_0 reads.",
+        "Create the variable tenant in Flowise, for Title of plainText_0, Title of chatOpenAI_0.",
     ]
 
 
