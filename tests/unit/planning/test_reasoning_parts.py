@@ -1,4 +1,5 @@
 """The small parts: parsing, prices, cards, skills, text, settings to reasoner, reading of numbers and names."""
+# pyright: reportCallIssue=false, reportArgumentType=false, reportTypedDictNotRequiredAccess=false
 
 import re
 from itertools import pairwise
@@ -263,7 +264,7 @@ def test_the_fields_line_names_what_is_required_wherever_the_editor_shows_it(cat
 
 def test_a_skill_is_read_by_section_and_has_a_version() -> None:
     assert "conversationalRetrievalQAChain" in PACKAGED.section("Flows")
-    assert PACKAGED.version() == "11"
+    assert PACKAGED.version() == "12"
     with pytest.raises(KeyError, match="Judge"):
         PACKAGED.section("Nothing")
 
@@ -274,7 +275,7 @@ def test_a_skill_folder_replaces_sections_and_is_read_again_when_it_changes(tmp_
     skills = Skills(tmp_path)
     assert skills.section("Judge") == "Be kind."
     assert skills.section("Flows") == PACKAGED.section("Flows")
-    assert skills.version() == "11+ours"
+    assert skills.version() == "12+ours"
     file.write_text("---\nversion: ours-2\n---\n## Judge\nBe strict and fair.\n")
     assert skills.section("Judge") == "Be strict and fair."
     file.unlink()
@@ -286,7 +287,7 @@ def test_a_section_of_the_agentflow_chapter_is_replaced_alone(tmp_path: Path) ->
     ours, packaged = Skills(tmp_path).sections("agentflows"), PACKAGED.sections("agentflows")
     assert ours == {**packaged, "People": "Ask nobody."}
     settings = ReasoningSettings(REASONING_ENGINE="deterministic", SKILLS_DIR=tmp_path)
-    assert LlmReasoner(NoEngine(), settings).skills_version == "flowise_builder 11, agentflows 7+ours"
+    assert LlmReasoner(NoEngine(), settings).skills_version == "flowise_builder 12, agentflows 8+ours"
 
 
 def test_without_a_model_no_skills_are_read() -> None:
