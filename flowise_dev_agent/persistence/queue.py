@@ -3,12 +3,11 @@
 import asyncio
 import json
 import logging
-import math
 import time
-from collections import defaultdict
-from collections.abc import Iterable
-from contextlib import suppress
-from dataclasses import dataclass
+from collections import defaultdict, deque
+from collections.abc import Generator, Iterable
+from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Final, Self
 from uuid import UUID
@@ -54,13 +53,20 @@ _WAKE: Final = "SELECT pg_notify('procrastinate_queue_v1#' || %(queue)s, %(paylo
 _LISTENS: Final = "listens"
 #: The heartbeats of several workers of the queue.
 _HEARTBEATS: Final = "SELECT procrastinate_update_heartbeat_v1(id) FROM unnest(%(ids)s::bigint[]) AS id"
-#: `Queue.defer_run` as an expression of a larger statement with the parameter `run`: the id of the new job.
-DEFER_RUN: Final = f"""
-    unnest(procrastinate_defer_jobs_v1(ARRAY[ROW(
-        '{RUN_QUEUE}', '{RUN_TASK}', 0, NULL, NULL,
-        jsonb_build_object('run_id', %(run)s::text, 'owner', current_setting('app.owner')), NULL
-    )::procrastinate_job_to_defer_v1]))
+#: Parts of a larger statement that add the job of a run for the row of `claimed`; parameters `run` and `worker`, see
+#: `Queue.slot`. A worker that was taken for lost gets nothing.
+ADD_JOB: Final = f"""
+    own AS (SELECT id FROM procrastinate_workers WHERE id = %(worker)s),
+    job AS (
+        INSERT INTO procrastinate_jobs (queue_name, task_name, args, status, worker_id)
+        SELECT '{RUN_QUEUE}', '{RUN_TASK}',
+               jsonb_build_object('run_id', %(run)s::text, 'owner', current_setting('app.owner')),
+               CASE WHEN own.id IS NULL THEN 'todo' ELSE 'doing' END::procrastinate_job_status, own.id
+        FROM claimed LEFT JOIN own ON true RETURNING id, worker_id
+    )
 """
+#: A job that has ended well; the end of its run may have removed it before.
+_REMOVE: Final = "DELETE FROM procrastinate_jobs WHERE id = %(id)s"
 
 #: The next job of a worker: of the owner with the fewest running ones, the oldest. Where there are several owners, one
 #: leaves a slot of each worker to the others. The rest is what procrastinate's own function does.
@@ -86,8 +92,8 @@ _FETCH: Final = """
         FROM candidate WHERE procrastinate_jobs.id = candidate.id RETURNING procrastinate_jobs.*
     )
     SELECT taken.*, EXISTS (
-        SELECT FROM procrastinate_jobs WHERE status = 'todo' AND queue_name = ANY(%(queues)s::text[])
-        AND (scheduled_at IS NULL OR scheduled_at <= now())
+        SELECT FROM procrastinate_jobs AS other WHERE status = 'todo' AND queue_name = ANY(%(queues)s::text[])
+        AND (scheduled_at IS NULL OR scheduled_at <= now()) AND other.id IS DISTINCT FROM taken.id
     ) AS waits
     FROM (VALUES (1)) AS always LEFT JOIN taken ON true
 """
@@ -109,18 +115,56 @@ class _Connector(PsycopgConnector):
 
 
 @dataclass
-class _Announced:
-    """Job notices that a consumer has received."""
+class _Consumer:
+    """State of one consumer of this process."""
 
+    #: Jobs that it may have at a time, for all owners; 0 until it is known.
+    slots: int = 0
+    worker_id: int | None = None
+    #: Wakes it, once it listens.
+    on_notification: NotificationCallback | None = None
     notices: int = 0
-    #: Upper bound of announced jobs still waiting; lower if some were taken before their notice came.
-    jobs: float = math.inf
+    #: `notices` at the last look after which no job waited; -1 if one did.
+    answered: int = -1
     #: True if the last look returned a job.
     took_one: bool = False
+    #: Ids of its jobs, slots that are being filled, and jobs of this process that it has not taken yet.
+    running: set[int | None] = field(default_factory=set)
+    reserved: int = 0
+    own: deque[Job] = field(default_factory=deque)
+
+    async def wake(self, queue: str, job_id: int) -> None:
+        """Let it look for jobs."""
+        if self.on_notification is not None:
+            await self.on_notification(channel=queue, notification={"type": "job_inserted", "job_id": job_id})
+
+
+@dataclass
+class Slot:
+    """A slot of this process for a run; `worker_id` is None if it has none to give."""
+
+    _consumer: _Consumer
+    worker_id: int | None
+
+    async def begin(self, job_id: int, run_id: UUID) -> None:
+        """Begin the job that was stored as this worker's."""
+        arguments: Any = {"run_id": str(run_id), "owner": current_caller().owner}
+        job = Job(
+            id=job_id,
+            status="doing",
+            queue=RUN_QUEUE,
+            lock=None,
+            queueing_lock=None,
+            task_name=RUN_TASK,
+            task_kwargs=arguments,
+            worker_id=self.worker_id,
+        )
+        self._consumer.own.append(job)
+        await self._consumer.wake(RUN_QUEUE, job_id)
 
 
 class _Jobs(JobManager):
-    """Sends one heartbeat statement for all consumers of this process, on the call of each of them."""
+    """Gives consumers the jobs of this process from memory, and sends one heartbeat statement for all of them."""
 
     def __init__(self, connector: PsycopgConnector, heartbeat_secs: float) -> None:
         super().__init__(connector)
@@ -128,37 +172,56 @@ class _Jobs(JobManager):
         #: Time of the last call of each consumer.
         self._called: dict[int, float] = {}
         self._told: tuple[float, frozenset[int]] = (float("-inf"), frozenset())
-        #: Slots of this process by queues; owners share them.
-        self.slots: dict[tuple[str, ...], int] = {}
         #: By queues.
-        self._notices: defaultdict[tuple[str, ...], _Announced] = defaultdict(_Announced)
+        self._consumers: defaultdict[tuple[str, ...], _Consumer] = defaultdict(_Consumer)
+        #: Jobs that the end of their run has removed.
+        self.removed: set[int] = set()
+
+    def consumer(self, queues: Iterable[str] | None) -> _Consumer:
+        """The consumer of these queues."""
+        return self._consumers[tuple(queues or ())]
+
+    @contextmanager
+    def slot(self) -> Generator[Slot]:
+        """See `Queue.slot`."""
+        runs = next((one for queues, one in self._consumers.items() if RUN_QUEUE in queues), _Consumer())
+        # One slot is left to the queue: its jobs may be of other owners.
+        free = runs.slots - 1 - len(runs.running) - len(runs.own) - runs.reserved
+        runs.reserved += 1
+        try:
+            yield Slot(runs, runs.worker_id if free > 0 and runs.on_notification else None)
+        finally:
+            runs.reserved -= 1
 
     async def fetch_job(self, queues: Iterable[str] | None, worker_id: int) -> Job | None:
-        told = self._notices[tuple(queues or ())]
-        # After each job procrastinate looks for another one: there is none before the next notice.
-        if told.took_one and told.jobs <= 0:
-            told.took_one = False
-            return None
-        # It forgets a notice that comes while it looks.
-        while True:
-            before = told.notices
-            job, waits = await self._next(queues, worker_id)
-            told.took_one = job is not None
-            if job is not None:
-                told.jobs -= 1
-                return job
-            if told.notices == before:
-                # What waits now may be for other owners: a job that ends is followed by a look.
-                told.jobs = math.inf if waits else 0
-                return None
+        consumer = self.consumer(queues)
+        consumer.worker_id = worker_id
+        job = await self._job_for(consumer, queues, worker_id)
+        consumer.took_one = job is not None
+        if job is not None:
+            consumer.running.add(job.id)
+        return job
 
-    async def _next(self, queues: Iterable[str] | None, worker_id: int) -> tuple[Job | None, bool]:
+    async def _job_for(self, consumer: _Consumer, queues: Iterable[str] | None, worker_id: int) -> Job | None:
+        # procrastinate forgets a notice that comes while it looks.
+        while True:
+            if consumer.own:
+                return consumer.own.popleft()
+            # After each job it looks for another one: there is none before the next notice.
+            if consumer.took_one and consumer.answered == consumer.notices:
+                return None
+            before = consumer.notices
+            job, waits = await self._next(consumer, queues, worker_id)
+            consumer.answered = -1 if waits else before
+            if job is not None or (consumer.notices == before and not consumer.own):
+                return job
+
+    async def _next(self, consumer: _Consumer, queues: Iterable[str] | None, worker_id: int) -> tuple[Job | None, bool]:
         """The next job, and if others wait."""
-        slots = self.slots.get(tuple(queues or ()))
-        if not slots:
-            return await super().fetch_job(queues, worker_id), False
+        if not consumer.slots:
+            return await super().fetch_job(queues, worker_id), True
         row = await self.connector.execute_query_one_async(
-            _FETCH, queues=list(queues or ()), worker_id=worker_id, most=max(1, slots - 1)
+            _FETCH, queues=list(queues or ()), worker_id=worker_id, most=max(1, consumer.slots - 1)
         )
         waits = row.pop("waits")
         return (Job.from_row(row) if row["id"] is not None else None), waits
@@ -166,17 +229,33 @@ class _Jobs(JobManager):
     async def listen_for_jobs(
         self, *, on_notification: NotificationCallback, queues: Iterable[str] | None = None
     ) -> None:
+        consumer = self.consumer(queues)
+
         async def counted(*, channel: str, notification: Notification) -> None:
-            if notification["type"] == "job_inserted":
-                told = self._notices[tuple(queues or ())]
-                told.notices += 1
-                told.jobs = math.inf if channel == _LISTENS else told.jobs + 1
+            consumer.on_notification = on_notification
+            consumer.notices += notification["type"] == "job_inserted"
             await on_notification(channel=channel, notification=notification)
 
         await super().listen_for_jobs(on_notification=counted, queues=queues)
 
+    async def unregister_worker(self, worker_id: int) -> None:
+        for consumer in self._consumers.values():
+            if consumer.worker_id == worker_id:
+                consumer.worker_id = None
+        await super().unregister_worker(worker_id)
+
     async def finish_job(self, job: Job, status: Status, delete_job: bool) -> None:
-        await super().finish_job(job, status, delete_job)
+        if not delete_job:
+            await super().finish_job(job, status, delete_job)
+        elif job.id not in self.removed:
+            await self.connector.execute_query_async(_REMOVE, id=job.id)
+        self.removed.discard(job.id or 0)
+        for consumer in self._consumers.values():
+            if job.id in consumer.running:
+                consumer.running.discard(job.id)
+                if consumer.answered < 0:
+                    # What waited may have waited for this slot.
+                    await consumer.wake(job.queue, job.id or 0)
         # The next job with this lock may start; no consumer is notified of that.
         if job.lock and job.id is not None:
             await self.wake(job.queue, job.id)
@@ -234,7 +313,18 @@ class Queue:
 
     def share(self, queues: list[str], slots: int) -> None:
         """Let owners share the `slots` that this process has for `queues`."""
-        self._jobs.slots[tuple(queues)] = slots
+        self._jobs.consumer(queues).slots = slots
+
+    def slot(self) -> AbstractContextManager[Slot]:
+        """Reserve a slot of this process for the run that the block stores, see `ADD_JOB`.
+
+        A job that is stored as its worker's is begun with `Slot.begin`; any other waits in the queue.
+        """
+        return self._jobs.slot()
+
+    def removed(self, job_id: int) -> None:
+        """Note that the end of a run has removed its job."""
+        self._jobs.removed.add(job_id)
 
     async def open(self) -> None:
         """Connect; only workers need it. Raises DatabaseUnavailableError."""

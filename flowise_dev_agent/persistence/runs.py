@@ -47,6 +47,7 @@ class Claim:
     """A run that this worker may now execute."""
 
     lease: Lease
+    job_id: int
     session: SessionRow
     kind: str
     #: Number of earlier failed attempts at this run.
@@ -139,7 +140,9 @@ _FINALIZE: Final = f"""
     ), ended AS (
         UPDATE runs SET status = %(run_status)s, error = %(error)s, updated_at = now() FROM locked
         WHERE runs.session_id = locked.id AND runs.id = %(run)s AND epoch = %(epoch)s AND status = 'running'
-        RETURNING runs.session_id
+        RETURNING runs.session_id, runs.job_id
+    ), job AS (
+        DELETE FROM procrastinate_jobs USING ended WHERE procrastinate_jobs.id = ended.job_id
     ), log AS (
         SELECT type, node, phase, duration_ms, data FROM session_events
         WHERE session_id = %(session)s AND type IN ('node_end', 'drift')
@@ -212,6 +215,7 @@ class Runs:
         caller, request = from_stored(run["caller"])
         return Claim(
             lease=Lease(run_id, run["epoch"]),
+            job_id=job_id,
             session=SessionRow(**row),
             kind=run["kind"],
             attempt=run["attempt"],
@@ -225,7 +229,7 @@ class Runs:
     async def finalize(
         self, claim: Claim, end: RunResult, rest: Sequence[NewEvent] = (), *, flowise_calls: int = 0
     ) -> None:
-        """End the run: run, session, interrupt and events in one transaction, then the notice.
+        """End the run: run, job, session, interrupt and events in one transaction, then the notice.
 
         `rest` and `flowise_calls` have not been stored by the run before.
         """
@@ -260,6 +264,7 @@ class Runs:
                 raise LeaseLostError("Another worker owns this run now.")
             if on_rest:
                 await on_rest(connection, session_id)
+        self._queue.removed(claim.job_id)
         await self._notices.tell(session_id, "settled")
 
     async def requeue(

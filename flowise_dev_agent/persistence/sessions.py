@@ -10,7 +10,6 @@ from uuid import UUID, uuid4
 
 from langgraph.checkpoint.postgres.base import PRUNE_DELETE_THREADS_SQL
 from psycopg.errors import UniqueViolation
-from psycopg.rows import class_row
 
 from flowise_dev_agent.errors import IdempotencyKeyReusedError, SessionConflictError
 from flowise_dev_agent.persistence.attachments import bind_attachments
@@ -19,7 +18,7 @@ from flowise_dev_agent.persistence.blobs import encoded
 from flowise_dev_agent.persistence.database import Connection, Database, OnRest, jsonb
 from flowise_dev_agent.persistence.events import NewEvent, insert, transaction_with_notice
 from flowise_dev_agent.persistence.leftovers import abandon
-from flowise_dev_agent.persistence.queue import DEFER_RUN, Queue
+from flowise_dev_agent.persistence.queue import ADD_JOB, Queue
 from flowise_dev_agent.persistence.read_model import SESSION_COLUMNS, SessionReads, SessionRow, not_found
 from flowise_dev_agent.sanitize import clean_text
 from flowise_dev_agent.schemas.attachments import MAX_SESSION_BYTES
@@ -43,10 +42,9 @@ _KEEP_FLOWS: Final = """
         AND gone.target_id = COALESCE(intent.target_id, intent.result ->> 'chatflow_id'))
     ORDER BY 1, 2, 3, intent.updated_at DESC
 """
-# A run and its job for the session in `claimed`, with the question and answer in `given`. Returns the session.
+# A run and its job for the session in `claimed`, with the question and answer in `given`. Returns the session and job.
 _ADD_RUN: Final = f"""
-    job AS MATERIALIZED (SELECT {DEFER_RUN} AS id FROM claimed),
-    run AS (
+    {ADD_JOB}, run AS (
         INSERT INTO runs
             (id, session_id, kind, job_id, interrupt_id, answer, idempotency_key, fingerprint, caller, after_seq)
         SELECT %(run)s, claimed.id, %(kind)s, job.id, given.interrupt_id, given.answer, %(key)s, %(fingerprint)s,
@@ -55,7 +53,7 @@ _ADD_RUN: Final = f"""
     ), noted AS MATERIALIZED (
         SELECT audit_add(%(caller)s, %(action)s, id, instance_id, chatflow_id, NULL, %(words)s, NULL, NULL) FROM claimed
     )
-    SELECT claimed.* FROM claimed, noted
+    SELECT claimed.*, job.id AS job_id, job.worker_id IS NOT NULL AS is_own FROM claimed, job, noted
 """
 _START: Final = f"""
     WITH claimed AS (
@@ -186,13 +184,7 @@ class Sessions(SessionReads):
             "contents": [content for content, _ in texts],
             "hashes": [sha256 for _, sha256 in texts],
         }
-        if not session.attachments:
-            return await self._queued(_START, params)
-        async with self._database.transaction() as connection:
-            row = await _queue(connection, _START, params)
-            if row is not None:
-                await bind_attachments(connection, session.id, session.attachments, MAX_SESSION_BYTES)
-        return row
+        return await self._queued(_START, session.id, params, attachments=session.attachments)
 
     async def approve(self, session_id: UUID, answer: Answer, approval: Approval) -> SessionRow | None:
         """Record an approval that also needs another person's; None if another person has answered the same.
@@ -241,20 +233,20 @@ class Sessions(SessionReads):
             "kind": "resume",
             "action": answer.action,
             "words": answer.words,
-            "session": session_id,
             "interrupt": answer.interrupt_id,
             "answer": jsonb(answer.value),
             "plan": None if answer.plan is None else jsonb(answer.plan),
             "version": version,
         }
         try:
-            # One statement needs no transaction around it.
-            scope = self._database.transaction() if answer.attachments else self._database.connection()
-            async with scope as connection:
-                row = await _queue(connection, _RESUME, params, key=idempotency_key, fingerprint=fingerprint)
-                if row is not None:
-                    await bind_attachments(connection, session_id, answer.attachments, MAX_SESSION_BYTES)
-                return row
+            return await self._queued(
+                _RESUME,
+                session_id,
+                params,
+                key=idempotency_key,
+                fingerprint=fingerprint,
+                attachments=answer.attachments,
+            )
         except UniqueViolation as error:
             raise IdempotencyKeyReusedError(
                 "This Idempotency-Key was used for another answer in this session.", hint="Use a new key."
@@ -262,19 +254,34 @@ class Sessions(SessionReads):
 
     async def retry(self, session_id: UUID, version: str | None = None) -> SessionRow | None:
         """Queue a failed session again with its last run's answer; None if it has not failed or the version differs."""
-        params = {"kind": "retry", "action": "retry", "words": None, "session": session_id, "version": version}
-        return await self._queued(_RETRY, params)
+        params = {"kind": "retry", "action": "retry", "words": None, "version": version}
+        return await self._queued(_RETRY, session_id, params)
 
     async def _queued(
         self,
         statement: LiteralString,
+        session_id: UUID,
         params: Mapping[str, Any],
         *,
         key: str | None = None,
         fingerprint: str | None = None,
+        attachments: Sequence[UUID] = (),
     ) -> SessionRow | None:
-        async with self._database.connection() as connection:
-            return await _queue(connection, statement, params, key=key, fingerprint=fingerprint)
+        """Make the change, and begin its run here if a slot is free; None if nothing is changed."""
+        run_id = uuid4()
+        run = {"run": run_id, "session": session_id, "key": key, "fingerprint": fingerprint, "caller": stored_caller()}
+        with self._queue.slot() as slot:
+            params = {**run, **params, "words": spoken(params["words"]), "worker": slot.worker_id}
+            # One statement needs no transaction around it.
+            async with self._database.transaction() if attachments else self._database.connection() as connection:
+                row = await (await connection.execute(statement, params)).fetchone()
+                if row is None:
+                    return None
+                await bind_attachments(connection, session_id, attachments, MAX_SESSION_BYTES)
+            job_id, is_own = row.pop("job_id"), row.pop("is_own")
+            if is_own:
+                await slot.begin(job_id, run_id)
+        return SessionRow(**row)
 
     async def cancel(self, session_id: UUID, version: str | None = None) -> str:
         """End the session in any state; returns the status that it had. A finished one stays unchanged."""
@@ -394,18 +401,3 @@ class Sessions(SessionReads):
         ).fetchone()
         if row is not None:
             await self._queue.cancel_job(connection, row["job_id"])
-
-
-async def _queue(
-    connection: Connection,
-    statement: LiteralString,
-    params: Mapping[str, Any],
-    *,
-    key: str | None = None,
-    fingerprint: str | None = None,
-) -> SessionRow | None:
-    run = {"run": uuid4(), "key": key, "fingerprint": fingerprint, "caller": stored_caller()}
-    params = {**params, "words": spoken(params["words"])}
-    async with connection.cursor(row_factory=class_row(SessionRow)) as cursor:
-        await cursor.execute(statement, {**run, **params})
-        return await cursor.fetchone()

@@ -137,7 +137,11 @@ async def test_the_librarys_saver_reads_what_ours_stores_and_the_other_way_round
     assert await ours.aget_tuple(config(session_id)) == theirs
 
     # A second one shares the blobs of what did not change, and knows its parent.
-    second = {**first, "id": empty_checkpoint()["id"], "channel_values": {**first["channel_values"], "x": {"b": 2}}}
+    second: Any = {
+        **first,
+        "id": empty_checkpoint()["id"],
+        "channel_values": {**first["channel_values"], "x": {"b": 2}},
+    }
     second["channel_versions"] = {**first["channel_versions"], "x": "2.a"}
     last = await ours.aput(saved, second, metadata, {"x": "2.a"})
     theirs = await stock(database).aget_tuple(last)
@@ -211,7 +215,7 @@ async def test_a_checkpoint_that_can_wait_is_stored_with_the_next_one_or_with_wh
     assert theirs is not None
     assert theirs.checkpoint == third
     assert theirs.parent_config is not None
-    assert theirs.parent_config["configurable"]["checkpoint_id"] == first["id"]
+    assert theirs.parent_config.get("configurable", {})["checkpoint_id"] == first["id"]
 
     fourth = at("quick", {"x": 3, "y": 2}, x={"a": 3}, y={"b": 2})
     saved = await saver.aput(last, fourth, {}, {"x": 3})
@@ -251,7 +255,7 @@ async def test_the_last_checkpoint_leaves_only_itself_and_only_under_the_lease(d
     first = going_on({"a": 1}, kept={"b": 1})
     saved = await saver.aput(config(session_id), first, {}, {"x": 1, "kept": 1})
     await saver.aput_writes(saved, [(INTERRUPT, "?")], "asks")
-    last = {
+    last: Any = {
         **checkpoint({"a": 2}),
         "channel_values": {"x": {"a": 2}, "kept": {"b": 1}},
         "channel_versions": {"x": 2, "kept": 1},
@@ -296,7 +300,7 @@ async def test_who_lost_the_lease_settles_nothing(database: Database, database_d
     new = await take_over(database, old)
     queue = Queue(database_dsn)
     session = await Sessions(database, queue).get(session_id)
-    claim = Claim(old, session, kind="start", attempt=0, interrupt_id=None, answer=None, has_webhook=False)
+    claim = Claim(old, 0, session, kind="start", attempt=0, interrupt_id=None, answer=None, has_webhook=False)
     end = RunResult("failed", NewEvent("error"), error={"code": "x"})
     runs = Runs(database, queue)
     with pytest.raises(LeaseLostError):

@@ -133,7 +133,9 @@ class Tables:
         process.epoch = run.epoch
         row: Any = SimpleNamespace(**vars(self.session))
         answer = None if run.answer is None else dict(run.answer)
-        return Claim(Lease(run.id, run.epoch), row, run.kind, run.attempt, run.interrupt_id, answer, has_webhook=False)
+        return Claim(
+            Lease(run.id, run.epoch), job_id, row, run.kind, run.attempt, run.interrupt_id, answer, has_webhook=False
+        )
 
     async def finalize(
         self, claim: Claim, end: RunResult, rest: Sequence[NewEvent] = (), *, flowise_calls: int = 0
