@@ -33,8 +33,8 @@ def with_planned_values(ops: Sequence[PatchOp], plan: Plan, base: GraphIR) -> li
     """Add every planned value to the ops; on conflict the plan wins.
 
     A field of a new node goes into its `AddNode`. Other fields become a `SetParam` directly after the op that makes the
-    node, or first: connections may depend on them (branches of a condition). The description of a new agentflow step
-    is its purpose.
+    node, or first: connections may depend on them (branches of a condition). A value of null takes the field away. The
+    description of a new agentflow step is its purpose.
     """
     removed = {op.node_id for op in ops if isinstance(op, RemoveNode)}
     wanted = {place: value for place, value in _wanted(ops, plan, base).items() if place[0] not in removed}
@@ -44,14 +44,14 @@ def with_planned_values(ops: Sequence[PatchOp], plan: Plan, base: GraphIR) -> li
     behind: dict[int, list[PatchOp]] = {}
     for (node_id, param), value in wanted.items():
         if (index := _setting(made, node_id, param)) is not None:
-            made[index] = SetParam(node_id=node_id, param_name=param, value=value)
+            made[index] = _set(node_id, param, value)
             continue
         index = _making(made, node_id)
         maker = made[index] if index >= 0 else None
-        if isinstance(maker, AddNode) and not is_path(param):
+        if isinstance(maker, AddNode) and not is_path(param) and value is not None:
             made[index] = maker.model_copy(update={"params": {**maker.params, param: value}})
         elif maker is not None or ((node := base.node(node_id)) and not _stands(_at(node.inputs, param), value)):
-            behind.setdefault(index, []).append(SetParam(node_id=node_id, param_name=param, value=value))
+            behind.setdefault(index, []).append(_set(node_id, param, value))
     return [*behind.get(-1, []), *(new for index, op in enumerate(made) for new in (op, *behind.get(index, [])))]
 
 
@@ -79,6 +79,13 @@ def with_files_to_come(plan: Plan, schemas: Schemas) -> Plan:
         for node_id, entry in lacking
     ]
     return plan.model_copy(update={"values": [*plan.values, *values], "placeholders": named}) if lacking else plan
+
+
+def _set(node_id: str, param: str, value: JsonValue) -> PatchOp:
+    """Op that gives a field its planned value."""
+    if value is None:
+        return UnsetParam(node_id=node_id, param_name=param)
+    return SetParam(node_id=node_id, param_name=param, value=value)
 
 
 def _stands(stored: Any, value: JsonValue) -> bool:

@@ -117,7 +117,7 @@ def holds(graph: GraphIR, value: PlannedValue) -> bool:
     stored = field_of(graph, f"{value.node_id}.{value.param}")
     if value.mode == "append":
         return isinstance(stored, str) and str(value.value) in stored
-    return stored is not None and held(stored, value.value)
+    return (stored is not None or value.value is None) and held(stored, value.value)
 
 
 def field_of(graph: GraphIR, path: str) -> JsonValue:

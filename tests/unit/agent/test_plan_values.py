@@ -5,6 +5,8 @@ from typing import Any
 
 import pytest
 
+from flowise_dev_agent.approval.binding import capability_of
+from flowise_dev_agent.approval.ops_in_plan import outside_plan
 from flowise_dev_agent.approval.promises import not_met
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import (
@@ -20,8 +22,10 @@ from flowise_dev_agent.patch import (
 )
 from flowise_dev_agent.patch.model.nested import parse_path, value_at
 from flowise_dev_agent.planning.added_text import with_added_text
+from flowise_dev_agent.planning.details import plan_details
 from flowise_dev_agent.planning.values import with_files_to_come, with_planned_values
 from flowise_dev_agent.schemas.plan import Plan, PlannedNode
+from flowise_dev_agent.testing.plan_change import holds
 from tests.unit.agent.rig import plan
 from tests.unit.agent.test_plan_binding import CHAT, contract, planned, value
 from tests.unit.agent.test_update import add_flow, drafts, inputs_of, made_for
@@ -62,6 +66,26 @@ def test_a_planned_value_of_a_node_in_the_flow_holds(ops: list[PatchOp], catalog
     wanted = contract(planned("chatOpenAI_0"), values=[value("chatOpenAI_0", "temperature", 0.2)])
     after, _ = built(ops, wanted, catalogue)
     assert stored(after, "chatOpenAI_0", "temperature") == 0.2
+
+
+@pytest.mark.parametrize("ops", [[], [HOT]], ids=["left out", "another value"])
+def test_a_planned_null_takes_a_value_away(ops: list[PatchOp], catalogue: NodeStore) -> None:
+    wanted = contract(planned("chatOpenAI_0"), values=[value("chatOpenAI_0", "temperature", None)])
+    after, completed = built(ops, wanted, catalogue)
+    assert completed == [UnsetParam(node_id="chatOpenAI_0", param_name="temperature")]
+    assert stored(after, "chatOpenAI_0", "temperature") is None
+    before = compile_ops(GraphIR.empty(), CHAT, catalogue.schemas).graph
+    assert [one.where for one in not_met(wanted, before, before)] == ["chatOpenAI_0"]
+    assert holds(after, wanted.values[0])
+    assert not holds(before, wanted.values[0])
+    (shown,) = plan_details(wanted, before, schemas=catalogue.schemas).values
+    assert (shown.old, shown.new) == (0.9, None)
+    allowed = capability_of(wanted, catalogue.schemas, before)
+    assert outside_plan(completed, wanted, allowed, catalogue.schemas, before) == []
+    new = contract(planned("chatOpenAI_1", existing=False), values=[value("chatOpenAI_1", "temperature", None)])
+    after_new, _ = built([AddNode(node_name="chatOpenAI", node_id="chatOpenAI_1")], new, catalogue)
+    assert stored(after_new, "chatOpenAI_1", "temperature") is None
+    assert with_planned_values([], wanted, after) == []
 
 
 def test_a_planned_value_that_holds_already_needs_no_op(catalogue: NodeStore) -> None:
