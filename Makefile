@@ -25,7 +25,7 @@ help:
 	@echo 'make check   lint, formatting, types, import floors'
 	@echo 'make web     build the page (done by itself where it is needed; the sources are in flowise_dev_agent/web/app)'
 	@echo 'make openapi write docs/openapi.json (after a change of a public shape); the types of the page follow from it'
-	@echo 'make lock    resolve requirements.lock again (needs uv)'
+	@echo 'make lock    resolve requirements.lock and locks/ again (needs uv)'
 	@echo 'make clean   remove .venv and caches of this checkout (not the installed Flowise, which is kept outside)'
 
 demo: web
@@ -56,10 +56,15 @@ web: $(READY)
 openapi: $(READY)
 	$(BIN)/python scripts/openapi.py
 
+RESOLVE := uv pip compile --universal --python-version 3.11 --no-emit-index-url --no-strip-extras --generate-hashes \
+	--custom-compile-command 'make lock'
+
 lock:
 	@command -v uv >/dev/null || { echo 'make lock needs uv: pip install uv'; exit 1; }
-	uv pip compile pyproject.toml --all-extras --group dev --universal --python-version 3.11 \
-		--no-emit-index-url --no-strip-extras --generate-hashes --output-file requirements.lock
+	$(RESOLVE) pyproject.toml --all-extras --group dev --output-file requirements.lock
+	$(RESOLVE) pyproject.toml --constraint requirements.lock --output-file locks/runtime.lock
+	for group in build client; do \
+		$(RESOLVE) --group $$group --constraint requirements.lock --output-file locks/$$group.lock || exit 1; done
 
 clean:
 	rm -rf .venv .pytest_cache .ruff_cache .hypothesis .import_linter_cache dist build

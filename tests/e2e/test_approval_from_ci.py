@@ -65,7 +65,8 @@ async def service(shared_service: SharedService) -> ServiceProcess:
 
 
 def workflow(name: str, folder: Path, service: ServiceProcess, **context: Any) -> Workflow:
-    return Workflow(DOCS / name, folder, vars={"AGENT_URL": service.url}, secrets={"AGENT_API_KEY": KEY}, **context)
+    variables = {"AGENT_URL": service.url, "AGENT_PACKAGE": ""}
+    return Workflow(DOCS / name, folder, vars=variables, secrets={"AGENT_API_KEY": KEY}, **context)
 
 
 async def dispatched(github: Receiver, count: int) -> dict[str, Any]:

@@ -91,6 +91,7 @@ class Runner:
         tools.mkdir()
         for name, script in {
             "flowise-dev-agent": f'exec "{sys.executable}" -m flowise_dev_agent "$@"',
+            "python": f'exec "{sys.executable}" "$@"',
             "pip": "",
         }.items():
             (tools / name).write_text(f"#!/bin/sh\n{script}\n")
@@ -100,6 +101,7 @@ class Runner:
             **inherited,
             "PATH": f"{tools}:{os.environ['PATH']}",
             "PYTHONPATH": str(ROOT),
+            "GITHUB_ACTION_PATH": str(ACTION.parent),
             "RUNNER_TEMP": str(folder),
             "GITHUB_OUTPUT": str(folder / "output"),
             "GITHUB_STEP_SUMMARY": str(folder / "summary.md"),
@@ -120,17 +122,18 @@ class Runner:
     async def action(self, **inputs: str) -> tuple[int, str]:
         """Run the action with these inputs (`-` as `_`); the code of its last step and all output."""
         action = yaml.safe_load(ACTION.read_text())
-        given = {name: str(one.get("default", "")) for name, one in action["inputs"].items()}
-        given |= {name.replace("_", "-"): value for name, value in inputs.items()}
-        context = {f"inputs.{name}": value for name, value in given.items()}
+        values = {name: str(one.get("default", "")) for name, one in action["inputs"].items()}
+        values |= {name.replace("_", "-"): value for name, value in inputs.items()}
+        context = {f"inputs.{name}": value for name, value in values.items()}
         context |= {"github.event.pull_request.number": "12"}
         (self.folder / "output").write_text("")
         code, said = 0, ""
         for step in action["runs"]["steps"]:
             # An expression inside a script would be a hole: whoever writes the value writes the script.
             assert not _EXPRESSION.search(step["run"])
+            given = step.get("env", {})
             environment = {
-                name: _EXPRESSION.sub(lambda found: context[found[1]], value) for name, value in step["env"].items()
+                name: _EXPRESSION.sub(lambda found: context[found[1]], value) for name, value in given.items()
             }
             code, output = await self.script(step["run"], environment)
             said += output

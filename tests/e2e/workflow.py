@@ -53,7 +53,7 @@ class Workflow:
             assert needed in self._context["needs"], f"{job} needs {needed}"
         self._context |= {"github": {"event": event or {}}, "steps": {}}
         install, *steps = spec["steps"]
-        assert install == {"run": "pip install flowise-dev-agent"}
+        assert install == {"run": 'pip install "$AGENT_PACKAGE"'}
         summary, text, code = self._folder / "summary.md", "", 0
         summary.write_text("")
         for step in steps:

@@ -1,6 +1,5 @@
 """The compose files name commands, options and variables that exist."""
 
-import tomllib
 from pathlib import Path
 
 import pytest
@@ -46,11 +45,3 @@ def test_api_and_worker_are_apart_and_nothing_is_published_beyond_this_machine()
     assert SERVICES["api"]["command"] == ["serve", "--no-worker"]
     assert "ports" not in SERVICES["worker"]
     assert all(port.startswith("127.0.0.1:") for port in SERVICES["api"]["ports"])
-
-
-def test_the_image_has_what_the_build_of_the_package_reads() -> None:
-    lines = SERVICES["api"]["build"]["dockerfile_inline"].splitlines()
-    copied = {source for line in lines if line.startswith("COPY ") for source in line.split()[1:-1]}
-    hatch = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]
-    # The types of the page are made from the API's document.
-    assert {hatch["hooks"]["custom"]["path"], "docs/openapi.json", "flowise_dev_agent", "schemas"} <= copied
