@@ -11,6 +11,8 @@ RUN /opt/builder/bin/pip install --no-cache-dir --require-hashes -r locks/build.
 RUN python -m venv /opt/agent
 RUN /opt/agent/bin/pip install --no-cache-dir --no-compile --require-hashes -r locks/runtime.lock
 COPY . .
+# What `--version` says beside the release: --build-arg SOURCE_COMMIT=$(git rev-parse HEAD)
+ARG SOURCE_COMMIT
 RUN /opt/builder/bin/pip wheel --no-deps --no-build-isolation --wheel-dir /dist .
 RUN /opt/agent/bin/pip install --no-compile --no-deps --no-index --find-links /dist flowise-dev-agent
 # Compiled is what a start imports, a third of all.

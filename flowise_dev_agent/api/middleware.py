@@ -32,6 +32,7 @@ from flowise_dev_agent.observability.metrics import HTTP_SECONDS
 from flowise_dev_agent.observability.tracing import failed, next_traceparent, span, traceparent
 from flowise_dev_agent.ops.runtime import Runtime
 from flowise_dev_agent.texts import text
+from flowise_dev_agent.web import build_id
 
 if TYPE_CHECKING:
     from flowise_dev_agent.access.sign_in import SignIn
@@ -156,7 +157,7 @@ def _answered(current: Span, scope: Scope, status: int) -> None:
 
 
 class SecurityHeadersMiddleware:
-    """Adds headers that restrict the browser to what the page needs."""
+    """Adds headers that restrict the browser to what the page needs, and the one by which it notices a newer page."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
@@ -175,6 +176,8 @@ class SecurityHeadersMiddleware:
                 headers["Referrer-Policy"] = "no-referrer"
                 headers["X-Robots-Tag"] = "noindex, nofollow"
                 headers.setdefault("Cache-Control", cache)
+                if build := build_id():
+                    headers["X-Page"] = build
             await send(message)
 
         await self.app(scope, receive, send_with_headers)

@@ -12,7 +12,7 @@ from flowise_dev_agent.models.local_model import local_models, offer
 from flowise_dev_agent.ops.connections import Connections
 from flowise_dev_agent.ops.models import model_view
 from flowise_dev_agent.persistence import Database
-from flowise_dev_agent.persistence.schema import check_whole, pending
+from flowise_dev_agent.persistence.schema import check_whole, compare
 from flowise_dev_agent.schemas.base import JsonObject
 from flowise_dev_agent.settings import Settings
 
@@ -64,8 +64,8 @@ async def _connections(settings: Settings) -> Connections:
         with suppress(DatabaseUnavailableError):
             async with database:
                 async with database.connection() as connection:
-                    lacking = await pending(connection)
-                if not lacking:
+                    fit = await compare(connection)
+                if not fit.pending:
                     await connections.refresh()
     return connections
 

@@ -21,6 +21,7 @@ from flowise_dev_agent.cli.startup import (
     require_database,
     run_async,
     run_service,
+    tell_unknown_settings,
     with_client,
     with_concurrency,
     with_database,
@@ -96,6 +97,7 @@ def serve_command(
     from flowise_dev_agent.cli.serve import open_listener, serve
 
     settings = with_concurrency(command_settings(), concurrency)
+    tell_unknown_settings()
     if not embedded:
         require_database(settings)
     settings, listener = open_listener(settings, host, port)
@@ -121,6 +123,7 @@ def worker_command(
     from flowise_dev_agent.cli.serve import work
 
     settings = require_database(with_concurrency(command_settings(), concurrency))
+    tell_unknown_settings()
     if metrics_port is None:
         run_service(work(settings))
         return
@@ -167,7 +170,9 @@ def doctor(as_json: AsJson = False) -> None:
     """Check the settings, the database, Flowise and the model provider. Exit code 0 when all of them work."""
     from flowise_dev_agent.cli import doctor as doctor_command
 
-    if not run_async(doctor_command.examine(command_settings(), as_json=as_json)):
+    settings = command_settings()
+    tell_unknown_settings()
+    if not run_async(doctor_command.examine(settings, as_json=as_json)):
         raise typer.Exit(1)
 
 

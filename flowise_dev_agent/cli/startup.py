@@ -85,6 +85,15 @@ def command_settings(default_level: str = "INFO") -> "Settings":
     return settings
 
 
+def tell_unknown_settings() -> None:
+    """Warn of variables that look like settings and are none: misspelt, renamed, or of another version."""
+    from flowise_dev_agent.cli.console import warn
+    from flowise_dev_agent.settings import unknown_settings
+
+    for name, meant in unknown_settings().items():
+        warn(f"{name} is no setting of this version." + (f" Is {meant} meant?" if meant else ""))
+
+
 def with_concurrency(settings: "Settings", concurrency: int | None) -> "Settings":
     """The settings with `concurrency` for the worker, if it is given."""
     if concurrency is None:

@@ -46,7 +46,8 @@ class HealthReporter:
         state = worker and WorkerState(state="running" if worker.running else "restarting", runs=worker.active_runs)
         try:
             ready = await self.readiness()
-            known = None if ready.database.pending_migrations else await self._knowledge()
+            fits = not (ready.database.pending_migrations or ready.database.newer_migrations)
+            known = await self._knowledge() if fits else None
         except DatabaseUnavailableError:
             database = DatabaseState(state="unavailable")
             return ProcessHealth(status="unavailable", feed=feed, worker=state, database=database)
@@ -59,7 +60,10 @@ class HealthReporter:
         found = await read_database_health(self._database, silent=self._silent)
         return Readiness(
             database=DatabaseState(
-                state="ok", latency_ms=found.latency_ms, pending_migrations=found.pending_migrations
+                state="ok",
+                latency_ms=found.latency_ms,
+                pending_migrations=found.fit.pending,
+                newer_migrations=found.fit.newer,
             ),
             queue=QueueState(name=RUN_QUEUE, **vars(found.runs), workers=_workers(found.consumers)),
         )

@@ -10,7 +10,7 @@ import psycopg
 
 from flowise_dev_agent.errors import DatabaseUnavailableError
 from flowise_dev_agent.persistence.database import Connection, Database, across_owners
-from flowise_dev_agent.persistence.schema import pending
+from flowise_dev_agent.persistence.schema import Fit, compare
 from flowise_dev_agent.texts import text
 
 _QUEUE: Final = """
@@ -53,7 +53,7 @@ class DatabaseHealth:
     """Health of the database. `consumers` have a recent heartbeat; `latency_ms` is the time of the whole check."""
 
     latency_ms: float
-    pending_migrations: list[str]
+    fit: Fit
     runs: Backlog
     consumers: int
 
@@ -76,13 +76,13 @@ async def read_database_health(database: Database, *, silent: float) -> Database
     started = time.monotonic()
     with across_owners():
         async with database.connection() as connection:
-            missing = await pending(connection)
-            if not missing:
+            fit = await compare(connection)
+            if not fit.pending:
                 await _write(connection)
             row = await (await connection.execute(_QUEUE, {"silent": silent})).fetchone() or {}
     return DatabaseHealth(
         latency_ms=round((time.monotonic() - started) * 1000, 1),
-        pending_migrations=missing,
+        fit=fit,
         runs=Backlog(row["queued"], row["oldest_secs"]),
         consumers=row["consumers"],
     )

@@ -2,9 +2,11 @@
 
 import asyncio
 import hashlib
+import re
 import time
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -14,7 +16,7 @@ import psycopg
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 from procrastinate.schema import SchemaManager
 from psycopg.errors import InsufficientPrivilege
-from psycopg.rows import dict_row
+from psycopg.rows import DictRow, dict_row
 
 from flowise_dev_agent.errors import ConfigurationError, DatabaseUnavailableError
 from flowise_dev_agent.persistence.database import Connection, translated_errors
@@ -56,6 +58,9 @@ _RECORD: Final = f"INSERT INTO schema_parts (part) {_PARTS} ON CONFLICT DO NOTHI
 _MADE_AGAIN: Final = ("right ", "policy ")
 _NO_ROWS: Final = ["rows of schema_parts"]
 _MOST_NAMED: Final = 5
+#: The first line of a migration that older code cannot work beside: the migration that such code has to know.
+_NEEDS: Final = re.compile(r"-- needs: (\S+)\n")
+_APPLIED: Final = "SELECT name, to_jsonb(m) ->> 'needs' AS needs FROM schema_migrations m"
 _READABLE: Final = "SELECT COALESCE(has_table_privilege(to_regclass('schema_migrations'), 'SELECT'), false) AS known"
 
 
@@ -64,9 +69,11 @@ async def migrate(dsn: str, *, deadline_secs: float = 60.0) -> None:
 
     On an up-to-date database it takes about 30 ms and needs only the rights of the service. Raises
     DatabaseUnavailableError if the server cannot be reached or another process holds the lock too long, and
-    ConfigurationError if the login may not change the tables or the database is restored only half.
+    ConfigurationError if the login may not change the tables, or the database is newer than this code or restored
+    only half.
     """
     async with _changing(dsn, deadline_secs) as connection:
+        await _check_not_newer(connection)
         if not await _is_current(connection) or await _lost(connection):
             await _migrate(connection, deadline_secs)
 
@@ -78,9 +85,13 @@ async def make_roles(dsn: str) -> None:
 
 
 async def check_whole(dsn: str) -> None:
-    """Compare the database with what its last migration recorded. Raises ConfigurationError if parts are missing."""
+    """Compare the database with what its last migration recorded.
+
+    Raises ConfigurationError if parts are missing, or if the database is newer than this code.
+    """
     with translated_errors():
         async with _connection(dsn) as connection:
+            await _check_not_newer(connection)
             if lost := await _lost(connection):
                 raise _half_restored(lost)
 
@@ -99,13 +110,20 @@ async def _changing(dsn: str, deadline_secs: float) -> AsyncGenerator[Connection
             ) from error
 
 
+async def _check_not_newer(connection: Connection) -> None:
+    if newer := (await compare(connection)).newer:
+        raise ConfigurationError(
+            f"The database is newer than this version of the service: it has {', '.join(newer)}.",
+            hint="Run the version that migrated it, or a later one; see docs/operations.md#upgrade-and-downgrade.",
+        )
+
+
 async def _is_current(connection: Connection) -> bool:
     row = await (await connection.execute(_READABLE)).fetchone()
     if not (row and row["known"]):
         return False
-    rows = await (await connection.execute("SELECT name FROM schema_migrations")).fetchall()
-    needed = {*_queue_migrations(), *(name for name, _ in _own_migrations()), _grants()[0]}
-    if not needed <= {row["name"] for row in rows}:
+    needed = {*_known_migrations(), _grants()[0]}
+    if not needed <= {row["name"] for row in await _applied(connection)}:
         return False
     row = await (await connection.execute("SELECT max(v) AS version FROM checkpoint_migrations")).fetchone()
     return row is not None and row["version"] == len(AsyncPostgresSaver.MIGRATIONS) - 1
@@ -148,13 +166,12 @@ async def _migrate(connection: Connection, deadline_secs: float) -> None:
             "CREATE TABLE IF NOT EXISTS schema_migrations"
             " (name text PRIMARY KEY, applied_at timestamptz NOT NULL DEFAULT now())"
         )
+        await connection.execute("ALTER TABLE schema_migrations ADD COLUMN IF NOT EXISTS needs text")
         await _start_records(connection)
         lost = await _lost(connection)
-        rows = await (await connection.execute("SELECT name FROM schema_migrations")).fetchall()
-        applied = {str(row["name"]) for row in rows}
-        needed = {*_queue_migrations(), *(name for name, _ in _own_migrations())}
+        applied = {str(row["name"]) for row in await _applied(connection)}
         # A migration that is still to come may make what is missing.
-        if not _makes_again(lost) and (needed <= applied or lost == _NO_ROWS):
+        if not _makes_again(lost) and (_known_migrations() <= applied or lost == _NO_ROWS):
             raise _half_restored(lost)
         async with connection.transaction():
             await connection.execute(cast(LiteralString, _script("roles.sql")))
@@ -179,16 +196,37 @@ async def _start_records(connection: Connection) -> None:
             await connection.execute(_RECORD)
 
 
-async def pending(connection: Connection) -> list[str]:
-    """Names of our migrations that this database lacks; for readiness checks."""
+@dataclass(frozen=True)
+class Fit:
+    """Migrations of this code that a database lacks, and those of the database that this code cannot work beside."""
+
+    pending: list[str]
+    newer: list[str]
+
+
+async def compare(connection: Connection) -> Fit:
+    """Compare a database with this code, for readiness checks."""
     try:
         row = await (await connection.execute(_READABLE)).fetchone()
     except psycopg.DataError:  # the roles are not there yet
         row = None
-    known = bool(row and row["known"])
-    rows = await (await connection.execute("SELECT name FROM schema_migrations")).fetchall() if known else []
-    applied = {str(row["name"]) for row in rows}
-    return [name for name, _ in _own_migrations() if name not in applied]
+    rows = await _applied(connection) if row and row["known"] else []
+    applied, known = {str(row["name"]) for row in rows}, _known_migrations()
+    return Fit(
+        pending=[name for name, _ in _own_migrations() if name not in applied],
+        newer=[
+            row["name"]
+            for row in rows
+            if row["name"] not in known
+            and not row["name"].startswith("grants/")
+            # A later migration says what older code has to know; one without a word is not ours.
+            and (row["needs"] is None or (row["needs"] != "" and row["needs"] not in known))
+        ],
+    )
+
+
+async def _applied(connection: Connection) -> list[DictRow]:
+    return await (await connection.execute(_APPLIED)).fetchall()
 
 
 @asynccontextmanager
@@ -239,6 +277,10 @@ def _own_migrations() -> list[tuple[str, str]]:
     return _scripts(files("flowise_dev_agent.persistence") / "migrations")
 
 
+def _known_migrations() -> set[str]:
+    return {*_queue_migrations(), *(name for name, _ in _own_migrations())}
+
+
 def _grants() -> tuple[str, str]:
     """The script of the roles' rights, under a name that changes with the tables and the rights."""
     text = _script("grants.sql")
@@ -260,8 +302,10 @@ async def _apply(connection: Connection, statements: str, names: list[str]) -> N
     async with connection.transaction():
         before = await _parts(connection)
         await connection.execute(cast(LiteralString, statements))
+        needs = _NEEDS.match(statements)
         await connection.execute(
-            "INSERT INTO schema_migrations (name) SELECT unnest(%s::text[]) ON CONFLICT DO NOTHING", (names,)
+            "INSERT INTO schema_migrations (name, needs) SELECT unnest(%s::text[]), %s ON CONFLICT DO NOTHING",
+            (names, needs[1] if needs else ""),
         )
         removed = list(before - await _parts(connection))
         await connection.execute("DELETE FROM schema_parts WHERE part = ANY(%s)", (removed,))

@@ -47,11 +47,14 @@ class FlowiseHealth(BaseModel):
 
 
 class DatabaseState(BaseModel):
-    """The database: its latency in ms, and migrations that are not applied."""
+    """The database: its latency in ms, migrations that are not applied, and those of a later version of the service
+    that this one cannot work beside.
+    """
 
     state: Literal["ok", "unavailable"]
     latency_ms: float | None = None
     pending_migrations: list[str] = Field(default_factory=list)
+    newer_migrations: list[str] = Field(default_factory=list)
 
 
 class QueueState(BaseModel):

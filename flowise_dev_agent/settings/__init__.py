@@ -8,12 +8,16 @@ import base64
 import binascii
 import ipaddress
 import json
+import os
 import re
+from collections.abc import Mapping
+from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Final, Literal, Self
 from urllib.parse import unquote
 
+from dotenv import dotenv_values
 from platformdirs import user_data_path
 from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic.networks import HttpUrl
@@ -55,6 +59,7 @@ __all__ = [
     "Thinking",
     "TracingSettings",
     "load_settings",
+    "unknown_settings",
 ]
 
 RetentionMode = Literal["forever", "ttl", "max_count", "ttl_max_count"]
@@ -413,6 +418,28 @@ def load_settings(**groups: Any) -> Settings:
             "The settings cannot be used: " + "; ".join(_in_words(item) for item in error.errors(include_input=False)),
             hint="Correct the variable in the environment or in .env and start again.",
         ) from None
+
+
+#: Variables that begin like this are meant for the service.
+_OURS: Final = ("AGENT_", "FLOWISE_", "OIDC_", "RATE_LIMIT_", "REASONING_", "RETENTION_", "SESSION_", "WEBHOOK_")
+_RENAMED: Final = {"LEG_ATTEMPTS": "RUN_ATTEMPTS"}
+
+
+def unknown_settings(environment: Mapping[str, str] | None = None) -> dict[str, str | None]:
+    """Variables of the environment and `.env` that look like settings and are none, each with what may be meant."""
+    groups = (field.annotation for field in Settings.model_fields.values())
+    known = {
+        str(field.alias)
+        for group in groups
+        if isinstance(group, type) and issubclass(group, BaseSettings)
+        for field in group.model_fields.values()
+    }
+    given = (os.environ if environment is None else environment).keys() | dotenv_values(".env").keys()
+    return {
+        name: _RENAMED.get(name) or next(iter(get_close_matches(name, known, n=1, cutoff=0.8)), None)
+        for name in sorted(given - known)
+        if name.startswith(_OURS) or name in _RENAMED
+    }
 
 
 def _in_words(item: Any) -> str:

@@ -65,7 +65,7 @@ class Comments:
 
             do_GET = do_POST = do_PATCH = do_PUT = _answer  # noqa: N815 - names of the base class
 
-            def log_message(self, *_: Any) -> None: ...
+            def log_message(self, format: str, *args: Any) -> None: ...  # noqa: A002 - as the base class has it
 
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.url = f"http://127.0.0.1:{self.server.server_address[1]}"

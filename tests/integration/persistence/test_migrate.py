@@ -3,6 +3,7 @@
 import asyncio
 import uuid
 from collections.abc import Iterator
+from contextlib import nullcontext
 from typing import LiteralString
 
 import psycopg
@@ -10,8 +11,9 @@ import pytest
 
 from flowise_dev_agent.devkit.postgres import PostgresServer
 from flowise_dev_agent.errors import ConfigurationError, DatabaseUnavailableError
-from flowise_dev_agent.persistence import migrate, schema
-from flowise_dev_agent.persistence.schema import check_whole
+from flowise_dev_agent.persistence import Database, migrate, schema
+from flowise_dev_agent.persistence.queue_stats import read_database_health
+from flowise_dev_agent.persistence.schema import Fit, check_whole
 
 EXPECTED = {
     "sessions",
@@ -60,6 +62,34 @@ async def test_ten_migrations_at_once_on_an_empty_database_all_succeed(empty_dsn
     with psycopg.connect(empty_dsn) as connection:
         invalid = connection.execute("SELECT count(*) FROM pg_index WHERE NOT indisvalid").fetchone()
     assert invalid == (0,)
+
+
+@pytest.mark.parametrize(
+    ("needs", "fits"),
+    [(None, False), ("9980_earlier.sql", False), ("", True), ("0100_webhooks.sql", True)],
+    ids=["not said", "unknown here", "nothing", "known here"],
+)
+async def test_a_newer_database_is_refused_unless_it_says_that_this_code_works_beside_it(
+    empty_dsn: str, needs: str | None, fits: bool
+) -> None:
+    await migrate(empty_dsn)
+    with psycopg.connect(empty_dsn) as connection:
+        connection.execute("INSERT INTO schema_migrations (name, needs) VALUES ('9990_future.sql', %s)", (needs,))
+    async with Database(empty_dsn, min_size=1, max_size=2) as database:
+        health = await read_database_health(database, silent=5)
+    assert health.fit == Fit(pending=[], newer=[] if fits else ["9990_future.sql"])
+    for refuses in (migrate, check_whole):
+        with nullcontext() if fits else pytest.raises(ConfigurationError, match=r"newer.*9990_future\.sql"):
+            await refuses(empty_dsn)
+
+
+async def test_a_migration_says_what_older_code_has_to_know(empty_dsn: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    await migrate(empty_dsn)
+    own = vars(schema)["_own_migrations"]()
+    later = [*own, ("9990_gone.sql", "-- needs: 0930_settings_of_version.sql\nSELECT 1;")]
+    monkeypatch.setattr(schema, "_own_migrations", lambda: later)
+    await migrate(empty_dsn)
+    assert [row[2] for row in applied(empty_dsn) if row[0] == "9990_gone.sql"] == ["0930_settings_of_version.sql"]
 
 
 async def test_a_held_migration_lock_ends_in_a_clear_error_instead_of_hanging(empty_dsn: str) -> None:
@@ -130,7 +160,7 @@ async def test_a_database_of_before_the_records_gets_them_and_a_later_migration_
 ) -> None:
     change(database_dsn, "DROP TABLE schema_parts", "DELETE FROM schema_migrations WHERE name LIKE 'grants/%'")
     await migrate(database_dsn)
-    own = schema._own_migrations()
+    own = vars(schema)["_own_migrations"]()
     later = [*own, ("9999_later.sql", "DROP INDEX sessions_newest; CREATE TABLE later (id int PRIMARY KEY)")]
     monkeypatch.setattr(schema, "_own_migrations", lambda: later)
     await migrate(database_dsn)

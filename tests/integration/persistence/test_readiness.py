@@ -7,17 +7,19 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import psycopg
+import psycopg.conninfo
 import pytest
 
 from flowise_dev_agent.errors import DatabaseUnavailableError
 from flowise_dev_agent.persistence import Database, migrate
 from flowise_dev_agent.persistence.queue_stats import read_database_health
+from flowise_dev_agent.persistence.schema import Fit
 
 
 async def test_a_database_that_only_reads_is_not_ready(database_dsn: str) -> None:
     await migrate(database_dsn)
     async with Database(database_dsn, min_size=1, max_size=2, connect_timeout=2) as database:
-        assert (await read_database_health(database, silent=5)).pending_migrations == []
+        assert (await read_database_health(database, silent=5)).fit == Fit(pending=[], newer=[])
     name = psycopg.conninfo.conninfo_to_dict(database_dsn)["dbname"]
     async with await psycopg.AsyncConnection.connect(database_dsn, autocommit=True) as connection:
         await connection.execute(f'ALTER DATABASE "{name}" SET default_transaction_read_only = on'.encode())

@@ -1,8 +1,10 @@
 """Live, ready, health and what they tell."""
 
 import httpx2
+import pytest
 
 from flowise_dev_agent.errors import DatabaseUnavailableError
+from flowise_dev_agent.schemas.service import DatabaseState, QueueState, Readiness
 from tests.unit.api.conftest import MakeApp, client_of
 from tests.unit.api.service_double import EngineDouble
 
@@ -17,7 +19,7 @@ async def test_p42_ready_follows_the_database(http: httpx2.AsyncClient, engine: 
     assert response.status_code == 200
     assert response.json() == {
         "status": "ok",
-        "database": {"state": "ok", "latency_ms": 0.5, "pending_migrations": []},
+        "database": {"state": "ok", "latency_ms": 0.5, "pending_migrations": [], "newer_migrations": []},
         "queue": {"name": "runs", "queued": 1, "oldest_secs": 0.5, "workers": 2},
     }
     engine.db.failure = DatabaseUnavailableError("gone")
@@ -30,6 +32,21 @@ async def test_a_service_on_older_tables_is_not_ready(http: httpx2.AsyncClient, 
     response = await http.get("/ready")
     assert response.status_code == 503
     assert "0300_new.sql" in response.json()["detail"]
+
+
+async def test_a_service_on_newer_tables_is_not_ready(
+    http: httpx2.AsyncClient, engine: EngineDouble, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def readiness() -> Readiness:
+        return Readiness(
+            database=DatabaseState(state="ok", newer_migrations=["9990_future.sql"]),
+            queue=QueueState(name="runs", queued=0, oldest_secs=0, workers=1),
+        )
+
+    monkeypatch.setattr(engine, "readiness", readiness)
+    response = await http.get("/ready")
+    assert response.status_code == 503
+    assert "9990_future.sql" in response.json()["detail"]
 
 
 async def test_a_service_that_stops_is_not_ready(make_app: MakeApp) -> None:

