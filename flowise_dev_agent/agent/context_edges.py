@@ -46,8 +46,8 @@ CONTEXT: Final[dict[str, NodeContext]] = {
         files=True,
     ),
     "hitl_plan_v2": NodeContext(
-        "credentials intent pattern plan request review target tests write",
-        "credentials intent plan request tests",
+        "credentials intent patch pattern plan request review target tests write",
+        "credentials intent patch plan request tests",
     ),
     "define_patch_scope": NodeContext("credentials intent plan", "credentials patch"),
     "compile_patch_ir": NodeContext(

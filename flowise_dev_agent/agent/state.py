@@ -67,6 +67,9 @@ class RequestState(StatePart):
     design: Annotated[DesignForm | None, BeforeValidator(stored_form)] = None
     #: Name of a plain copy, or new name of the flow; set if nothing else is requested.
     new_name: str | None = None
+    #: The ops of a person who made the flow by hand, and its name if it is new.
+    ops: list[PatchOp] | None = None
+    session_name: str | None = None
     operation: Operation | Literal["auto"] = "auto"
     target: str | None = None
     write_mode: WriteMode | None = None

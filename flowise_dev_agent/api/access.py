@@ -82,6 +82,7 @@ ROUTES: Final[Mapping[str, tuple[Right, ...]]] = {
     "POST /flows/import": APPROVE,
     "POST /flows/{chatflow_id}/apply": APPROVE,
     "POST /flows/{chatflow_id}/promote": APPROVE,
+    "POST /flows/preview": READ,
     "POST /flows/validate": BUILD,
     "POST /flows/{chatflow_id}/test": BUILD,
     "POST /flows/test": BUILD,

@@ -11,6 +11,8 @@ from flowise_dev_agent.errors import PatchError
 from flowise_dev_agent.knowledge.credential_requirements import nested_types, required_types
 from flowise_dev_agent.patch import (
     AddNode,
+    Connect,
+    Disconnect,
     Finding,
     GraphIR,
     PatchOp,
@@ -26,9 +28,9 @@ from flowise_dev_agent.patch import (
 )
 from flowise_dev_agent.planning.passes.feasibility import overlap, unfed
 from flowise_dev_agent.planning.plan_findings import unclear_addresses
-from flowise_dev_agent.planning.preview import planned_flow
+from flowise_dev_agent.planning.preview import compiled_as_far, planned_flow
 from flowise_dev_agent.schemas.answers import ManualEdits
-from flowise_dev_agent.schemas.plan import AmendAnswer, Plan, PlannedNode, PlannedValue
+from flowise_dev_agent.schemas.plan import AmendAnswer, NamedConnection, Plan, PlannedNode, PlannedValue
 from flowise_dev_agent.texts import text
 
 #: Finding codes of credentials, which are asked for before the write.
@@ -72,6 +74,8 @@ def with_ops(plan: Plan, ops: Sequence[PatchOp], base: GraphIR, schemas: Schemas
     answer = AmendAnswer(
         nodes=nodes,
         removals=gone,
+        connections=[_line(op) for op in ops if isinstance(op, Connect)],
+        disconnections=[_line(op) for op in ops if isinstance(op, Disconnect)],
         values=[PlannedValue(node_id=op.node_id, param=op.param_name, value=op.value) for op in set_],
         reason="",
     )
@@ -83,12 +87,30 @@ def with_ops(plan: Plan, ops: Sequence[PatchOp], base: GraphIR, schemas: Schemas
     return wider.model_copy(update={"capability": with_agreed(made, plan.capability)})
 
 
+def _line(op: Connect | Disconnect) -> NamedConnection:
+    return NamedConnection(
+        source=op.source_node_id, output=op.source_anchor or "", target=op.target_node_id, input=op.target_anchor
+    )
+
+
+def plan_of(ops: Sequence[PatchOp], base: GraphIR, schemas: Schemas, *, goal: str, name: str) -> Plan:
+    """Plan of nothing but a person's ops, which change the flow `base`; an empty one is a new flow."""
+    kind = compiled_as_far(base, ops, schemas).kind
+    plan = Plan(
+        goal=goal,
+        operation="update" if base.nodes else "create",
+        flow_name=name,
+        flow_kind="AGENTFLOW" if kind == "AGENTFLOW" else "CHATFLOW",
+    )
+    return with_ops(plan, ops, base, schemas)
+
+
 def edit_findings(plan: Plan | None, answer: Mapping[str, Any], base: GraphIR, schemas: Schemas) -> list[Finding]:
     """Findings on the manual edits in a checked answer. `base` is the flow that the plan or the ops apply to."""
     ops = ops_of(answer)
     if answer.get("edits"):
         return _wrong_edits(plan, ops, base, schemas) if plan and ops else []
-    return _wrong_ops(ops, base, plan.flow_kind if plan else base.kind, schemas)
+    return ops_findings(ops, base, schemas)
 
 
 def _wrong_edits(plan: Plan, ops: Sequence[PatchOp], base: GraphIR, schemas: Schemas) -> list[Finding]:
@@ -96,7 +118,7 @@ def _wrong_edits(plan: Plan, ops: Sequence[PatchOp], base: GraphIR, schemas: Sch
     without a connection.
     """
     planned = planned_flow(plan, base, schemas).graph
-    if found := _uncompilable(planned, ops, schemas):
+    if found := uncompilable(planned, ops, schemas):
         return found
     edited = with_ops(plan, ops, base, schemas)
     types = {node.id: node.name for node in planned.nodes}
@@ -107,20 +129,22 @@ def _wrong_edits(plan: Plan, ops: Sequence[PatchOp], base: GraphIR, schemas: Sch
     return [one for one in unfed(edited, base, after, schemas) if (one.where, one.field) not in before]
 
 
-def _wrong_ops(ops: Sequence[PatchOp], base: GraphIR, kind: str, schemas: Schemas) -> list[Finding]:
+def ops_findings(ops: Sequence[PatchOp], base: GraphIR, schemas: Schemas) -> list[Finding]:
     """Findings on edits of the flow `base`, without problems that it had before."""
-    if found := _uncompilable(base, ops, schemas):
+    if found := uncompilable(base, ops, schemas):
         return found
 
+    made = compile_ops(base, ops, schemas).graph
+
     def wrong(flow: GraphIR) -> list[Finding]:
-        return errors(validate_flow(flow.to_flow_data(), schemas=schemas, credentials=None, kind=kind))
+        return errors(validate_flow(flow.to_flow_data(), schemas=schemas, credentials=None, kind=made.kind))
 
-    before = {one.key for one in wrong(base)}
-    after = wrong(compile_ops(base, ops, schemas).graph)
-    return [one for one in after if one.key not in before and one.code not in _LATER]
+    before = {one.key for one in wrong(base)} if base.nodes else set[object]()
+    return [one for one in wrong(made) if one.key not in before and one.code not in _LATER]
 
 
-def _uncompilable(base: GraphIR, ops: Sequence[PatchOp], schemas: Schemas) -> list[Finding]:
+def uncompilable(base: GraphIR, ops: Sequence[PatchOp], schemas: Schemas) -> list[Finding]:
+    """Findings on ops that cannot be compiled, each with the index of its op."""
     try:
         compile_ops(base, ops, schemas)
     except PatchError as error:

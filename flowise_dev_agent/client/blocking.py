@@ -148,6 +148,7 @@ class SyncAgentClient:
     import_flow = _Call(AgentClient.import_flow)
     apply_to_flow = _Call(AgentClient.apply_to_flow)
     promote_flow = _Call(AgentClient.promote_flow)
+    preview_flow = _Call(AgentClient.preview_flow)
     validate_flow = _Call(AgentClient.validate_flow)
     test_flow = _Call(AgentClient.test_flow)
     flow_test = _Call(AgentClient.flow_test)

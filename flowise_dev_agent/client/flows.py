@@ -18,7 +18,7 @@ from flowise_dev_agent.schemas.flow_writes import (
     ImportFlow,
     PromoteFlow,
 )
-from flowise_dev_agent.schemas.flows import FlowPage, FlowSummary, FlowView
+from flowise_dev_agent.schemas.flows import FlowPage, FlowPreview, FlowSummary, FlowView, PreviewFlow
 from flowise_dev_agent.schemas.turns import Conversation
 from flowise_dev_agent.schemas.verdict import Trace
 
@@ -114,6 +114,11 @@ class FlowCalls(Http):
         return read_answer(FlowWriteResult, await self._post(path, sent, wait, idempotency_key, instance, if_match))
 
     # --- checks, tests and conversations -----------------------------------------------------------------------------
+
+    async def preview_flow(self, flow: PreviewFlow) -> FlowPreview:
+        """Draw a flow as ops make it; nothing is stored."""
+        body = flow.model_dump(mode="json", exclude_unset=True)
+        return read_answer(FlowPreview, await self._call("POST", "/flows/preview", json=body, repeatable=True))
 
     async def validate_flow(self, flow: ValidateFlow, *, instance: str | None = None) -> ValidatedFlow:
         """Validate a flow; nothing is written."""

@@ -2,13 +2,16 @@
 
 import asyncio
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Final
 
 from flowise_dev_agent.cursors import decode_key, encode_key, foreign_cursor
 from flowise_dev_agent.errors import AgentError, InvalidInputError
+from flowise_dev_agent.knowledge.templates import TemplateStore
 from flowise_dev_agent.ops.node_form import node_form
 from flowise_dev_agent.patch import KIND_OF_CATEGORY, InputEntry, NodeSchema
 from flowise_dev_agent.patch.model.definitions import PARAM_TYPES
@@ -41,6 +44,12 @@ class _After:
     name: str
 
 
+@cache
+def _uses() -> Counter[str]:
+    """Number of marketplace flows that have a node type."""
+    return Counter(name for template in TemplateStore.from_snapshot().all() for name in {*template.nodes})
+
+
 class NodeTypes:
     """Node types through the lookup tools.
 
@@ -71,6 +80,16 @@ class NodeTypes:
             total=len(found),
             next_cursor=encode_key(_After(page[-1].name)) if more else None,
         )
+
+    async def fitting(self, instance: str | None, classes: str, *, query: str, limit: int) -> NodeTypePage:
+        """The node types with an output of one of the classes (separated by `|`), the most used ones first."""
+        found: list[NodeSchema]
+        _, found = await self._call(instance, "search_nodes", {"query": query, "category": "", "limit": _MOST})
+        wanted = {one.strip() for one in classes.split("|")}
+        fits = [one for one in found if any(wanted & {*output.base_classes} for output in one.outputs)]
+        # By the flows of the marketplace; the order of the search holds among equals.
+        fits.sort(key=lambda one: (one.deprecated, -_uses()[one.name]))
+        return NodeTypePage(nodes=[node_type_view(one) for one in fits[:limit]], total=len(fits), next_cursor=None)
 
     async def details(self, instance: str | None, name: str, *, with_options: bool = False) -> NodeTypeDetails:
         """One node type with its form; with `with_options`, the form includes the options that the server lists."""

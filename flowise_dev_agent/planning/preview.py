@@ -51,9 +51,9 @@ def planned_flow(plan: Plan, base: GraphIR, schemas: Schemas) -> FlowPreview:
         *with_planned_values(_ops(plan, base, added, pairs), plan, base),
         *wire_plan(plan, there, added, pairs, GraphView(base).connected_inputs).ops,
     ]
-    graph = _compiled(base, ops, schemas)
+    graph = compiled_as_far(base, ops, schemas)
     if plan.flow_kind == "AGENTFLOW" and plan.operation == "create" and not plan.connections:
-        graph = _compiled(base, [*ops, *_in_order([graph.node(id_) for id_ in added])], schemas)
+        graph = compiled_as_far(base, [*ops, *_in_order([graph.node(id_) for id_ in added])], schemas)
     linked = {end for edge in graph.edges for end in (edge.source, edge.target)}
     return FlowPreview(
         graph,
@@ -77,7 +77,7 @@ def _ops(plan: Plan, base: GraphIR, added: Mapping[str, NodeSchema], pairs: Mapp
     return ops
 
 
-def _compiled(base: GraphIR, ops: Sequence[PatchOp], schemas: Schemas) -> GraphIR:
+def compiled_as_far(base: GraphIR, ops: Sequence[PatchOp], schemas: Schemas) -> GraphIR:
     """Compile the flow with all ops that can be compiled."""
     left = list(ops)
     for _ in range(_ROUNDS):

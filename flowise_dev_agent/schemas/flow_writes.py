@@ -9,10 +9,9 @@ from flowise_dev_agent.patch import Finding, PatchOp
 from flowise_dev_agent.schemas.base import Contract
 from flowise_dev_agent.schemas.change import Difference
 from flowise_dev_agent.schemas.etags import ETAG
-from flowise_dev_agent.schemas.requests import Line, RequestBody, Storable, Truth, exactly_one
+from flowise_dev_agent.schemas.requests import MAX_OPS, BaseHash, Line, RequestBody, Storable, Truth, exactly_one
 
 MAX_FLOW_CHARS: Final = 8_000_000
-MAX_OPS: Final = 2_000
 
 FlowType = Literal["CHATFLOW", "AGENTFLOW", "MULTIAGENT", "ASSISTANT"]
 #: A column beside the flow. Flowise writes JSON texts of a few kilobytes.
@@ -78,9 +77,8 @@ class ImportFlow(_FlowContent):
 class ApplyToFlow(_FlowContent):
     """The body of `POST /flows/{id}/apply`. `ops` change the flow, `flow_data` replaces it."""
 
-    base_sha256: str | None = Field(
+    base_sha256: BaseHash | None = Field(
         default=None,
-        pattern=r"^[0-9a-f]{64}$",
         description="Refuse (409) when the flow is not this one any more: `sha256` of its export or of a version.",
     )
 

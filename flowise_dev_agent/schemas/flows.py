@@ -6,13 +6,14 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from flowise_dev_agent.patch import CanvasView
+from flowise_dev_agent.patch import CanvasView, EditView, Finding
 from flowise_dev_agent.patch.views.canvas_view import CanvasEdge, CanvasNode
 from flowise_dev_agent.patch.views.flow_diff import FieldChange
 from flowise_dev_agent.patch.views.picture import FlowPicture
 from flowise_dev_agent.schemas.base import Contract
 from flowise_dev_agent.schemas.etags import ETAG
-from flowise_dev_agent.schemas.plan import FlowKind, Part
+from flowise_dev_agent.schemas.plan import Capability, FlowKind, Part
+from flowise_dev_agent.schemas.requests import BaseHash, Line, RequestBody, SentOps
 from flowise_dev_agent.schemas.session import PublicStatus
 
 
@@ -142,3 +143,23 @@ class Preview(Contract):
         default_factory=list, description="New nodes whose connections are decided while the flow is built."
     )
     cut: bool = Field(default=False, description="Values were left out, because the flow has too many.")
+
+
+class PreviewFlow(RequestBody):
+    """The body of `POST /flows/preview`: a flow, or nothing, and the ops that a person made for it."""
+
+    chatflow_id: UUID | None = Field(default=None, description="The flow to change; a new one when left out.")
+    flowise_instance_id: Line | None = Field(default=None, description="The Flowise instance; the default one.")
+    base_sha256: BaseHash | None = Field(default=None, description="`sha256` of the preview that the ops began with.")
+    ops: SentOps | None = None
+
+
+class FlowPreview(Contract):
+    """The flow with the ops. Ops that cannot be compiled are left out of the picture and have a finding."""
+
+    preview: Preview
+    findings: list[Finding] = Field(description="With `op_index` for a finding on an op; else `where` is a node's id.")
+    edits: list[EditView] = Field(description="The ops in words, one for each.")
+    capability: Capability | None = Field(description="All that would be approved with the ops.")
+    sha256: str = Field(description="Hash of the flow as the server has it now; empty for a new one.")
+    stale: bool = Field(description="True if the flow is not the one of `base_sha256` any more.")

@@ -4,7 +4,7 @@ import hashlib
 import json
 import math
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 from uuid import UUID
 
 from pydantic import (
@@ -23,6 +23,7 @@ from pydantic import (
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
+from flowise_dev_agent.patch import PatchOp
 from flowise_dev_agent.sanitize import json_size
 from flowise_dev_agent.schemas.answers import Answer
 from flowise_dev_agent.schemas.attachments import MOST_ATTACHMENTS
@@ -87,6 +88,12 @@ def _storable_answer(answer: JsonObject) -> JsonObject:
     return answer
 
 
+def _storable_ops(ops: list[PatchOp]) -> list[PatchOp]:
+    for op in ops:
+        storable_json(op.model_dump(mode="json"))
+    return ops
+
+
 class _ShownAsAnswer:
     """Schema of an answer. Any object is accepted here: only the open interrupt decides which answers fit."""
 
@@ -130,6 +137,12 @@ Note = Annotated[Storable, Field(min_length=1, max_length=2_000), AfterValidator
 Question = Annotated[Storable, Field(min_length=1, max_length=4_000), AfterValidator(_not_blank)]
 WebhookUrl = Annotated[Storable, Field(min_length=1, max_length=2_000)]
 LongText = Annotated[Storable, Field(min_length=1, max_length=32_000), AfterValidator(_not_blank)]
+MAX_OPS: Final = 2_000
+#: Ops that a person made by hand.
+SentOps = Annotated[
+    list[PatchOp], BeforeValidator(_not_deep), AfterValidator(_storable_ops), Field(min_length=1, max_length=MAX_OPS)
+]
+BaseHash = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 SentAnswer = Annotated[JsonObject, BeforeValidator(_not_deep), AfterValidator(_storable_answer), _ShownAsAnswer()]
 
 
@@ -158,6 +171,14 @@ class StartSession(RequestBody):
     requirement: LongText = Field(default="", description="What to build or change, in plain words.")
     design: DesignForm | None = Field(
         default=None, description="A new flow part by part, instead of `requirement`; see `GET /designs/schema`."
+    )
+    ops: SentOps | None = Field(
+        default=None,
+        description="The change as ops, instead of `requirement`: the flow with the id `target` is changed by them, or "
+        "a new one is made, called `session_name`. No model writes any; see `POST /flows/preview`.",
+    )
+    base_sha256: BaseHash | None = Field(
+        default=None, description="With `ops`: refuse (409) when the flow is not this one any more."
     )
     attachments: list[UUID] = Field(
         default_factory=list[UUID],
@@ -201,9 +222,11 @@ class StartSession(RequestBody):
         sent: dict[str, Any] = {**data}
         if sent.get("new_name") is not None:
             return _with_new_name(sent)
+        if sent.get("ops") is not None:
+            return _with_ops(sent)
         if sent.get("design") is None:
             if "requirement" not in sent:
-                raise ValueError("send `requirement` (a text), `design` (an object) or `new_name` (a text)")
+                raise ValueError("send `requirement` or `new_name` (a text), `design` (an object) or `ops` (a list)")
             return sent
         if sent.get("operation", "auto") not in ("auto", "create") or sent.get("target") is not None:
             raise ValueError("a `design` describes a new flow: leave `operation` and `target` out")
@@ -237,6 +260,17 @@ def _with_new_name(sent: dict[str, Any]) -> dict[str, Any]:
     if sent.get("requirement", text) != text:
         raise ValueError("send either `requirement` (a text) or `new_name` (a text), not both")
     return {**sent, "requirement": text}
+
+
+def _with_ops(sent: dict[str, Any]) -> dict[str, Any]:
+    """Add the requirement text of a request with ops. Raises ValueError."""
+    operation = "update" if sent.get("target") else "create"
+    if sent.get("operation", "auto") not in ("auto", operation) or sent.get("design") is not None:
+        raise ValueError("`ops` change the flow `target`, or without it make a new one; leave `design` out")
+    text = "Change the flow by hand." if sent.get("target") else "Build a flow by hand."
+    if sent.get("requirement", text) != text:
+        raise ValueError("send either `requirement` (a text) or `ops` (a list), not both")
+    return {**sent, "requirement": text, "operation": operation}
 
 
 class RenameSession(RequestBody):

@@ -7,9 +7,19 @@ import asyncio
 from dataclasses import asdict
 from typing import Any, Final
 
-from flowise_dev_agent.approval.manual_edits import edit_findings
-from flowise_dev_agent.errors import InvalidAnswerError
-from flowise_dev_agent.patch import EditView, Finding, GraphIR, PatchOp, RemoveNode, SetParam, edit_views, ops_from_list
+from flowise_dev_agent.approval.manual_edits import edit_findings, ops_findings
+from flowise_dev_agent.errors import InvalidAnswerError, InvalidInputError, StaleBaseError
+from flowise_dev_agent.patch import (
+    EditView,
+    Finding,
+    GraphIR,
+    PatchOp,
+    RemoveNode,
+    SetParam,
+    edit_views,
+    ops_from_list,
+    payload_sha256,
+)
 from flowise_dev_agent.persistence import Blobs, SessionRow, Sessions
 from flowise_dev_agent.planning.preview import planned_flow
 from flowise_dev_agent.schemas.answers import ManualEdits
@@ -53,6 +63,30 @@ class OwnHand:
         if answer.get("edits") and plan:
             base = (await asyncio.to_thread(planned_flow, plan, base, schemas)).graph
         return {**answer, _TOLD: [asdict(one) for one in edit_views(ops, base, schemas)]}
+
+    async def check_start(self, instance_id: str, ops: list[PatchOp], target: str | None, sha256: str | None) -> None:
+        """Check the ops of a new session against the flow with the id `target`, or an empty one.
+
+        Raises StaleBaseError if that has another hash, InvalidInputError with the findings in `details`.
+        """
+        base = GraphIR.empty()
+        if target:
+            row = await self._agent.instances.client(instance_id).get_chatflow(target)
+            base = GraphIR.from_flow_data(row.flow_data)
+            if sha256 not in (None, now := payload_sha256(row.flow_data)):
+                raise StaleBaseError(
+                    text("error.other_base", name=row.name),
+                    hint=text("error.other_base_hint"),
+                    details={"chatflow_id": row.id, "sha256": now, "written": "no"},
+                )
+        schemas = await self._agent.lookups.schemas(instance_id)
+        found = await asyncio.to_thread(ops_findings, ops, base, schemas)
+        if found:
+            raise InvalidInputError(
+                text("error.flow_not_written", problems=_told(found)),
+                hint=text("error.flow_not_written_hint"),
+                details={"findings": [finding.model_dump(mode="json") for finding in found]},
+            )
 
     def _plan(self, row: SessionRow, interrupt: Interrupt) -> Plan | None:
         if isinstance(interrupt, PlanApprovalInterrupt):

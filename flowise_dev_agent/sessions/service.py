@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import AbstractContextManager, aclosing, nullcontext
-from typing import Any
+from typing import Any, cast
 from uuid import UUID, uuid4
 
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
@@ -90,17 +90,21 @@ class SessionService:
 
         Raises:
             InvalidInputError: the instance is not known, the model or the budget not allowed; SecretInTextError,
-                WebhookUrlError and WebhookSecretError are subclasses.
+                WebhookUrlError and WebhookSecretError are subclasses. So are `ops` that make a flow that cannot run.
+            StaleBaseError: the flow is not the one that the `ops` are for.
+            FlowiseError: the flow cannot be read.
             SessionExistsError: `thread_id` is taken; nothing was changed.
             SessionConflictError: the key was used for another body.
         """
         check_key(idempotency_key)
         fingerprint = request.fingerprint()
         request = request.model_copy(
-            update=without_secrets(request, "requirement", "session_name", "test_questions", "design")
+            update=without_secrets(request, "requirement", "session_name", "test_questions", "design", "ops")
         )
         self._agent.check_start(request)
         instance_id = self._agent.instances.resolve(request.flowise_instance_id)
+        if request.ops and not (idempotency_key and await self._sessions.by_idempotency_key(idempotency_key)):
+            await self._own_hand.check_start(instance_id, request.ops, request.target, request.base_sha256)
         session_id = request.thread_id or new_id or uuid4()
         webhook = await self._webhooks.endpoint_for(request)
         stored = request.model_dump(mode="json", exclude={"webhook_url", "webhook_own_secret"})
@@ -399,7 +403,7 @@ def without_secrets(body: RequestBody, *fields: str) -> dict[str, Any]:
     kept: dict[str, Any] = {}
     for name in fields:
         sent: Any = getattr(body, name)
-        value: Any = sent.model_dump(mode="json") if isinstance(sent, BaseModel) else sent
+        value: Any = body.model_dump(mode="json", include={name})[name]
         if holds_secret(value):
             raise SecretInTextError(
                 text("error.secret_in_field", name=name),
@@ -407,8 +411,15 @@ def without_secrets(body: RequestBody, *fields: str) -> dict[str, Any]:
                 details={"field": name},
             )
         guarded = guarded_json(value)
-        kept[name] = type(sent).model_validate(guarded) if isinstance(sent, BaseModel) else guarded
+        kept[name] = _like(sent, guarded)
     return kept
+
+
+def _like(sent: Any, value: Any) -> Any:
+    """JSON as the models that were sent, if they were any."""
+    if isinstance(sent, list):
+        return [_like(one, new) for one, new in zip(cast("list[Any]", sent), value, strict=True)]
+    return type(sent).model_validate(value) if isinstance(sent, BaseModel) else value
 
 
 def _wrong_limit() -> InvalidInputError:

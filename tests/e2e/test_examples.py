@@ -280,6 +280,7 @@ async def the_first_day(
     node = {"op_type": "AddNode", "node_name": "chatOpenAI", "node_id": "chatOpenAI_0"}
     await ask("import_flow", {"name": "Copy", "ops": [node], "dry_run": True})
     await ask("promote_flow", {"target": "default", "dry_run": True}, **of_flow)
+    await ask("preview_flow", {"ops": [node]})
     await ask("validate_flow", {"flow_data": '{"nodes": [], "edges": []}'})
     await ask("put_bookmark", {"note": "Before the fair"}, **of_flow, version="v1")
     await ask("delete_bookmark", **of_flow, version="v1")

@@ -35,8 +35,8 @@ async def classify_intent(state: AgentState, runtime: Runtime[AgentContext], *, 
     request = state.request
     if request.design is not None:
         return of_form(request.design, language_of(request.design.as_text()))
-    if request.new_name is not None:
-        return _by_name(state)
+    if request.new_name is not None or request.ops is not None:
+        return _complete(state)
     forced = None if request.operation == "auto" else request.operation
     result = await runtime.context.reasoner.classify(
         ClassifyRequest(
@@ -94,9 +94,9 @@ def of_form(form: DesignForm, language: str) -> Update:
     }
 
 
-def _by_name(state: AgentState) -> Update:
-    """Update for a plain copy or a rename; the requirement is not read."""
-    operation = "copy" if state.request.operation == "copy" else "update"
+def _complete(state: AgentState) -> Update:
+    """Update for a plain copy, a rename or ops of the person; the requirement is not read."""
+    operation = "update" if state.request.operation == "auto" else state.request.operation
     said = state.request.requirement
     intent = Intent(
         operation=operation, ambiguity=0, title=said[:_TITLE_CHARS], parts=[said], language=language_of(said)

@@ -11,6 +11,7 @@ from flowise_dev_agent.agent.context import AgentContext
 from flowise_dev_agent.agent.credentials import Available, available_credentials, match_credentials
 from flowise_dev_agent.agent.domain import Domains
 from flowise_dev_agent.agent.emit import Emitter
+from flowise_dev_agent.agent.nodes.patch import flow_so_far
 from flowise_dev_agent.agent.plan_request import discover, plan_request
 from flowise_dev_agent.agent.stages import StageEvent, next_stage
 from flowise_dev_agent.agent.state import (
@@ -26,8 +27,9 @@ from flowise_dev_agent.agent.state import (
 from flowise_dev_agent.agent.toolbox import SessionToolbox
 from flowise_dev_agent.approval.agreed_values import changed_values, with_agreed_values
 from flowise_dev_agent.approval.binding import beyond_approval, capability_of, with_agreed
+from flowise_dev_agent.approval.manual_edits import plan_of
 from flowise_dev_agent.knowledge.model_ends import UsedModel
-from flowise_dev_agent.patch import Finding, GraphIR
+from flowise_dev_agent.patch import Finding, GraphIR, PatchOp
 from flowise_dev_agent.planning.context import PlanContext
 from flowise_dev_agent.planning.passes.document_stores import (
     agreed_stores,
@@ -48,6 +50,8 @@ async def plan_v2(
 ) -> Update:
     """Make the plan, and find the credentials that it needs and the instance lacks (see `credential_check`)."""
     emit, context = Emitter(runtime, "plan_v2"), runtime.context
+    if state.request.ops and state.plan.contract is None:
+        return await _by_hand(state, state.request.ops, context)
     match = await pattern_reuse.find_pattern(state, context, emit)
     pattern = pattern_reuse.shown_pattern(match, await pattern_reuse.compile_pattern(match, context))
     notes = await pattern_reuse.find_notes(state, context, emit)
@@ -100,6 +104,19 @@ async def plan_v2(
         update["facts"] = facts
     if pattern_update is not None:
         update["pattern"] = pattern_update
+    return update
+
+
+async def _by_hand(state: AgentState, ops: list[PatchOp], context: AgentContext) -> Update:
+    """Plan of the ops that the person made; no model is asked."""
+    base, schemas = await flow_so_far(state, context), (await context.knowledge.nodes()).schemas
+    target, request = state.target.flow, state.request
+    name = target.name if target else request.session_name or state.intent.current.title
+    plan = plan_of(ops, base, schemas, goal=request.requirement, name=name)
+    update = _of_new_plan(state)
+    update["patch"] = PatchState(ops=ops, nothing_to_change=None, own=True)
+    update["credentials"] = await _matched_credentials(state, context, plan, await available_credentials(context))
+    update["plan"] = PlanState(contract=plan, approved=False, agreed_values=plan.values, names={})
     return update
 
 

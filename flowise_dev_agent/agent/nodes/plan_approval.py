@@ -14,6 +14,7 @@ from flowise_dev_agent.agent.nodes.patch import flow_so_far
 from flowise_dev_agent.agent.state import (
     AgentState,
     IntentState,
+    PatchState,
     PlanState,
     RequestState,
     TestsState,
@@ -44,6 +45,7 @@ async def hitl_plan_v2(state: AgentState, runtime: Runtime[AgentContext]) -> Upd
         if ops := ops_of(answer):
             plan, credentials = await with_edits(state, runtime.context, ops, base)
         update: Update = {
+            "patch": PatchState(ops=[*state.patch.ops, *ops]) if state.patch.own else PatchState(),
             "answer": answer,
             "plan": PlanState(
                 contract=plan,

@@ -36,7 +36,7 @@ from flowise_dev_agent.schemas.flow_writes import (
     ImportFlow,
     PromoteFlow,
 )
-from flowise_dev_agent.schemas.flows import FlowPage, FlowSummary, FlowView
+from flowise_dev_agent.schemas.flows import FlowPage, FlowPreview, FlowSummary, FlowView, PreviewFlow
 from flowise_dev_agent.schemas.turns import Conversation
 from flowise_dev_agent.schemas.verdict import Trace
 from flowise_dev_agent.sessions.flow_writer import FlowWriter
@@ -181,6 +181,13 @@ async def delete_chat(chatflow_id: FlowId, chat_id: ChatId, flows: Flows, instan
 
 
 # --- checks and tests ------------------------------------------------------------------------------------------------
+
+
+@router.post("/flows/preview", responses=declared("flowise_not_found", "patch_error", *FLOWISE))
+async def preview_flow(request: Request, body: PreviewFlow) -> FlowPreview:
+    """Draw a flow of the server, or a new one, as a person's ops make it, with what is wrong and what would be
+    approved. Nothing is stored. `POST /sessions` with the same `ops` builds and tests it."""
+    return await engine(request).previews.of_ops(body)
 
 
 @router.post("/flows/validate", responses=declared("not_a_flow", *FLOWISE))

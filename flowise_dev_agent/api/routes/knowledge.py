@@ -131,12 +131,19 @@ async def list_nodes(
     request: Request,
     query: Annotated[str, words("q")],
     category: Annotated[str | None, Query(max_length=100, description="Such as `Chat Models`.")] = None,
+    accepting: Annotated[
+        str | None,
+        Query(max_length=500, description="Only types that fit an input of these classes, the most used ones first."),
+    ] = None,
     instance: Instance = None,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
     cursor: Annotated[str | None, Query(max_length=200, description="next_cursor of the page before.")] = None,
 ) -> NodeTypePage:
-    """Node types of an instance."""
-    return await engine(request).node_types.list(instance, query=query, category=category, limit=limit, cursor=cursor)
+    """Node types of an instance. With `accepting` there is one page."""
+    types = engine(request).node_types
+    if accepting is not None:
+        return await types.fitting(instance, accepting, query=query, limit=limit)
+    return await types.list(instance, query=query, category=category, limit=limit, cursor=cursor)
 
 
 @router.get("/nodes/{name}", responses=declared("node_type_not_found", *FLOWISE))

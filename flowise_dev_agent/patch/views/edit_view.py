@@ -51,6 +51,7 @@ class EditView:
 def edit_views(ops: Sequence[PatchOp], flow: GraphIR, schemas: Schemas) -> Iterator[EditView]:
     """Views of the ops with titles and values of the flow before them; ids and names for unknown nodes."""
     added = {op.node_id: op.label or _title(op.node_name, schemas) for op in ops if isinstance(op, AddNode)}
+    types = {op.node_id: op.node_name for op in ops if isinstance(op, AddNode)}
 
     def titled(node_id: str) -> str:
         node = flow.node(node_id)
@@ -61,7 +62,10 @@ def edit_views(ops: Sequence[PatchOp], flow: GraphIR, schemas: Schemas) -> Itera
             case SetParam() | UnsetParam():
                 node = flow.node(op.node_id)
                 value = op.value if isinstance(op, SetParam) else None
-                yield _of_field(op.op_type, titled(op.node_id), node, op.param_name, value, schemas)
+                schema = schemas.get(types.get(op.node_id, ""))
+                fields = schema.input_definitions if schema else ()
+                new = [entry for entry in fields if entry["name"] == op.param_name]
+                yield _of_field(op.op_type, titled(op.node_id), node, op.param_name, value, schemas, new)
             case Connect() | Disconnect():
                 yield EditView(op.op_type, titled(op.source_node_id), other=titled(op.target_node_id))
             case ReplaceNode():
@@ -70,10 +74,18 @@ def edit_views(ops: Sequence[PatchOp], flow: GraphIR, schemas: Schemas) -> Itera
                 yield EditView(op.op_type, titled(op.node_id))
 
 
-def _of_field(op_type: str, title: str, node: FlowNode | None, path: str, value: Any, schemas: Schemas) -> EditView:
+def _of_field(
+    op_type: str,
+    title: str,
+    node: FlowNode | None,
+    path: str,
+    value: Any,
+    schemas: Schemas,
+    new: Sequence[InputEntry] = (),
+) -> EditView:
     steps = parse_path(path) or (path,)
     name = next(str(step) for step in reversed(steps) if isinstance(step, str))
-    entries = list(_entries(node, path, steps, schemas)) if node else []
+    entries = list(_entries(node, path, steps, schemas)) if node else [*new]
     hidden = any(entry.get("type") == "password" for entry in entries)
     before = value_at(node.inputs, steps) if node else None
     return EditView(

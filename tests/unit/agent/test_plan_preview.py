@@ -6,18 +6,19 @@ from typing import Any
 
 import pytest
 
+from flowise_dev_agent.flowise.models import Chatflow
 from flowise_dev_agent.forms.offer import Offer
 from flowise_dev_agent.forms.ops import to_ops
 from flowise_dev_agent.forms.plan import plan_of
 from flowise_dev_agent.knowledge.nodes import NodeStore
-from flowise_dev_agent.patch import AddNode, Connect, GraphIR, compile_ops
+from flowise_dev_agent.patch import AddNode, Connect, GraphIR, SetParam, compile_ops
 from flowise_dev_agent.patch.model.nested import with_bound
 from flowise_dev_agent.patch.model.values import is_empty
 from flowise_dev_agent.planning.preview import FlowPreview, planned_flow
 from flowise_dev_agent.schemas.designs import DesignForm
-from flowise_dev_agent.schemas.flows import Preview
+from flowise_dev_agent.schemas.flows import Preview, PreviewFlow
 from flowise_dev_agent.schemas.plan import NamedConnection, Part, Plan
-from flowise_dev_agent.sessions.preview import Picture, drawn
+from flowise_dev_agent.sessions.preview import Picture, drawn, proposed
 from tests.fixtures.editor_flows import AGENTFLOWS, CHATFLOWS
 from tests.fixtures.golden_flows import NOWHERE
 from tests.unit.agent.test_plan_review import node, planned
@@ -197,6 +198,36 @@ def test_no_secret_is_in_a_picture(catalogue: NodeStore) -> None:
     }
     preview = preview_of(planned("conversationChain_0", "chatOpenAI_0", values=values), catalogue)
     assert key not in preview.model_dump_json()
+
+
+def test_a_change_by_hand_of_a_flow_of_60_nodes_is_drawn_within_150_ms(catalogue: NodeStore) -> None:
+    ops: list[Any] = []
+    for number in range(20):
+        ops += [
+            AddNode(node_name="chatOpenAI", node_id=f"chatOpenAI_{number}"),
+            AddNode(node_name="bufferMemory", node_id=f"bufferMemory_{number}"),
+            AddNode(node_name="conversationChain", node_id=f"conversationChain_{number}"),
+            Connect(
+                source_node_id=f"chatOpenAI_{number}",
+                target_node_id=f"conversationChain_{number}",
+                target_anchor="model",
+            ),
+            Connect(
+                source_node_id=f"bufferMemory_{number}",
+                target_node_id=f"conversationChain_{number}",
+                target_anchor="memory",
+            ),
+        ]
+    flow_data = compile_ops(GraphIR.empty(), ops, catalogue.schemas).flow_data
+    row = Chatflow(id="1", name="Desk", flow_data=flow_data)
+    changed = SetParam(node_id="chatOpenAI_7", param_name="temperature", value=0.2)
+    body = PreviewFlow(ops=[changed, AddNode(node_name="calculator", node_id="calculator_0")])
+    times: list[float] = []
+    for _ in range(3):
+        started = time.process_time()
+        proposed(row, body, catalogue.schemas)
+        times.append(time.process_time() - started)
+    assert min(times) < 0.15
 
 
 def test_a_flow_of_400_nodes_is_drawn_quickly_and_in_bounds(catalogue: NodeStore) -> None:

@@ -75,6 +75,15 @@ async def test_pages_hold_every_node_type_once(bench: Bench, node_types: NodeTyp
     assert {node.category for node in models.nodes} == {"Chat Models"}
 
 
+async def test_what_fits_an_input_is_found_with_the_most_used_types_first(node_types: NodeTypes) -> None:
+    page = await node_types.fitting(None, "BaseChatModel | BaseLanguageModel", query="", limit=200)
+    names = [node.name for node in page.nodes]
+    assert names[0] == "chatOpenAI"
+    assert {"chatAnthropic", "chatOllama"} <= set(names)
+    assert not {"calculator", "bufferMemory"} & set(names)
+    assert [node.deprecated for node in page.nodes] == sorted(node.deprecated for node in page.nodes)
+
+
 @pytest.mark.parametrize("cursor", ["x", "LTE", "OTk5OTk"])
 async def test_a_foreign_cursor_is_refused(node_types: NodeTypes, cursor: str) -> None:
     with pytest.raises(InvalidInputError, match="cursor"):

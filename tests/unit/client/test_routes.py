@@ -10,15 +10,17 @@ from typing import Any
 from uuid import UUID
 
 import httpx2
+from pydantic import SecretStr
 from pydantic.networks import HttpUrl
 
 from flowise_dev_agent.client import AgentClient, SyncAgentClient
-from flowise_dev_agent.patch import SetLabel
+from flowise_dev_agent.patch import PatchOp, SetLabel
 from flowise_dev_agent.schemas import (
     chat,
     connections,
     flow_tests,
     flow_writes,
+    flows,
     keys,
     node_artifacts,
     patterns,
@@ -31,7 +33,7 @@ from flowise_dev_agent.schemas.credentials import NewCredential
 OPENAPI = Path(__file__).resolve().parents[3] / "docs" / "openapi.json"
 #: Its cookie is the browser's: a program has a key.
 NOT_FOR_PROGRAMS = {"sign_out"}
-OPS = [SetLabel(node_id="a", label="b")]
+OPS: list[PatchOp] = [SetLabel(node_id="a", label="b")]
 #: What calls are given, by the name of its type.
 BODIES: dict[str, Any] = {
     type(one).__name__: one
@@ -43,6 +45,7 @@ BODIES: dict[str, Any] = {
         flow_writes.ApplyToFlow(ops=OPS),
         flow_writes.PromoteFlow(target="prod"),
         flow_tests.ValidateFlow(flow_data="{}"),
+        flows.PreviewFlow(),
         flow_tests.TestFlow(),
         chat.ChatQuestion(question="q"),
         keys.NewKey(name="ci", scopes=["read"]),
@@ -51,7 +54,7 @@ BODIES: dict[str, Any] = {
         node_artifacts.NewMemory(text="n"),
         connections.ConnectFlowise(endpoint=HttpUrl("http://flowise")),
         connections.ConnectModel(engine="openai"),
-        NewCredential(name="n", type="openAIApi", fields={"openAIApiKey": "k"}),
+        NewCredential(name="n", type="openAIApi", fields={"openAIApiKey": SecretStr("k")}),
         UUID(int=7),
         7,
         0.0,
