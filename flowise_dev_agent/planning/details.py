@@ -16,7 +16,7 @@ from flowise_dev_agent.patch.model.reach import definition_of, reached
 from flowise_dev_agent.planning.added_text import with_added_text
 from flowise_dev_agent.planning.flow_outline import branch_names, flow_outline
 from flowise_dev_agent.planning.plan_findings import FormerText, former_texts, is_text, replaced_text
-from flowise_dev_agent.planning.preview import planned_flow
+from flowise_dev_agent.planning.preview import planned_flow, with_likely_lines
 from flowise_dev_agent.planning.to_do import to_do
 from flowise_dev_agent.redaction import MASK, looks_secret, masked
 from flowise_dev_agent.sanitize import shortened
@@ -65,7 +65,11 @@ def plan_details(
         to_do=[translated(one, language) for one in to_do(plan, after, titles, schemas, credentials)],
         allows=capability_words(plan.capability, language, {**known, **_typed(plan, base, titles, schemas)}, in_text),
         hosts_in_text=in_text,
-        outline=flow_outline(plan, base, after, titles, {one.node_id for one in values}) if plan.nodes else [],
+        outline=flow_outline(
+            plan, base, with_likely_lines(plan, base, after, schemas), titles, {one.node_id for one in values}
+        )
+        if plan.nodes
+        else [],
         names={id_: name for id_, name in known.items() if id_ in titles or id_ in used},
         simulated=[shortened(masked(one), _ACTION) for one in simulated(after, schemas, plan.tests).actions()],
     )

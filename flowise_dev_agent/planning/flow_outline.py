@@ -46,14 +46,20 @@ def flow_outline(
 
     shown = {node.id: node for node in nodes}
     if any(node.is_agentflow for node in nodes):
-        return [line(node, depth, _branches(node, flow, titles)) for node, depth in _in_order(shown, flow, plan)]
+        linked = {end for way in ways_of(flow) for end in way[::2]}
+        # What an open branch leads to is not known while a new step has no line.
+        known = all(node.id in linked or base.node(node.id) for node in nodes)
+        return [
+            line(node, depth, _branches(node, flow, titles, ending=known))
+            for node, depth in _in_order(shown, flow, plan)
+        ]
     return [line(node, depth) for node, depth in _fed(shown, flow)]
 
 
-def _branches(node: FlowNode, flow: GraphIR, titles: Mapping[str, str]) -> list[Branch]:
+def _branches(node: FlowNode, flow: GraphIR, titles: Mapping[str, str], *, ending: bool) -> list[Branch]:
     """Ways out of a step; the name of a branch is empty if there is one only.
 
-    A branch that ends while others lead on is one of them; before any line is known, none is.
+    A branch that ends while others lead on is one of them (`ending`); before any line is known, none is.
     """
     names = branch_names(node)
     found: list[Branch] = []
@@ -62,8 +68,8 @@ def _branches(node: FlowNode, flow: GraphIR, titles: Mapping[str, str]) -> list[
             name = names.get(edge.output_name or "", edge.output_name or "") if names else ""
             found.append(Branch(name=name, to=titles.get(target.id, masked(target.label))))
     led = {edge.output_name or "" for edge in flow.edges if edge.source == node.id}
-    ending = [name for output, name in names.items() if found and output not in led]
-    return [*found, *(Branch(name=name) for name in ending)]
+    ends = [name for output, name in names.items() if ending and found and output not in led]
+    return [*found, *(Branch(name=name) for name in ends)]
 
 
 def branch_names(node: FlowNode) -> dict[str, str]:

@@ -103,8 +103,34 @@ def _without(op: PatchOp, index: int, wrong: set[tuple[int | None, str]]) -> Pat
     return None
 
 
-def _in_order(nodes: Sequence[FlowNode | None]) -> list[PatchOp]:
-    """Ops that connect the steps of a new agentflow in order, up to the first step with several branches."""
+def with_likely_lines(plan: Plan, base: GraphIR, flow: GraphIR, schemas: Schemas) -> GraphIR:
+    """The planned flow with the lines of new steps that a change of an agentflow leaves one way for: into the one line
+    that it takes away, else behind its one branch without a line. For people to read: the ops may say otherwise.
+    """
+    linked = {end for edge in flow.edges for end in (edge.source, edge.target)}
+    planned = [flow.node(node.node_id) for node in plan.nodes]
+    new = [node for node in planned if node and base.node(node.id) is None and node.id not in linked]
+    steps = [node for node in new if node.is_agentflow and not node.is_note and not node.parent]
+    if plan.operation != "update" or not steps:
+        return flow
+    cut = {(edge.source, edge.output_name, edge.target) for edge in base.edges}
+    cut &= {(one.source, output, one.target) for one in plan.disconnections for _, output, _ in cut}
+    led = {(edge.source, edge.output_name) for edge in flow.edges}
+    branching = [node for node in planned if node and node.id in linked and len(node.outputs) > 1]
+    ways = cut or {
+        (node.id, one.name, "") for node in branching for one in node.outputs if (node.id, one.name) not in led
+    }
+    if len(ways) != 1:
+        return flow
+    ((source, output, target),) = ways
+    lines = _in_order(steps, source, output)
+    if target and len(lines) == len(steps) and len(steps[-1].outputs) == 1:
+        lines.append(Connect(source_node_id=steps[-1].id, target_node_id=target))
+    return compiled_as_far(flow, lines, schemas)
+
+
+def _in_order(nodes: Sequence[FlowNode | None], source: str = "", output: str = "") -> list[PatchOp]:
+    """Ops that connect new steps in order, up to the first with several branches; `source` leads to the first."""
     ops: list[PatchOp] = []
     before: FlowNode | None = None
     for node in nodes:
@@ -112,6 +138,8 @@ def _in_order(nodes: Sequence[FlowNode | None]) -> list[PatchOp]:
             continue
         if before is not None:
             ops.append(Connect(source_node_id=before.id, target_node_id=node.id))
+        elif source:
+            ops.append(Connect(source_node_id=source, source_anchor=output or None, target_node_id=node.id))
         if len(node.outputs) != 1 or node.raw.get("type") == "iteration":
             break
         before = node

@@ -7,7 +7,7 @@ import pytest
 from flowise_dev_agent.approval.binding import capability_of
 from flowise_dev_agent.approval.manual_edits import with_ops
 from flowise_dev_agent.knowledge.nodes import NodeStore
-from flowise_dev_agent.patch import GraphIR, RemoveNode, Schemas, compile_ops
+from flowise_dev_agent.patch import AddNode, Connect, GraphIR, PatchOp, RemoveNode, Schemas, compile_ops
 from flowise_dev_agent.planning.details import plan_details
 from flowise_dev_agent.schemas.plan import (
     Capability,
@@ -281,7 +281,7 @@ def test_a_branch_that_ends_while_others_lead_on_is_in_the_outline(catalogue: No
         PlannedNode(node_id=f"{name}_0", node_name=name, purpose="x")
         for name in ("startAgentflow", "conditionAgentflow", "directReplyAgentflow")
     ]
-    row = {"type": "string", "value1": "{{ question }}", "operation": "contains", "value2": "order"}
+    row: Any = {"type": "string", "value1": "{{ question }}", "operation": "contains", "value2": "order"}
     lines = [
         NamedConnection(source="startAgentflow_0", target="conditionAgentflow_0"),
         NamedConnection(source="conditionAgentflow_0", output="0", target="directReplyAgentflow_0"),
@@ -296,6 +296,54 @@ def test_a_branch_that_ends_while_others_lead_on_is_in_the_outline(catalogue: No
     (condition,) = [one for one in details.outline if one.node_id == "conditionAgentflow_0"]
     assert [(one.name, one.to) for one in condition.leads_to] == [("contains order", "Direct Reply"), ("else", "")]
     assert "else → the flow ends here" in plan_markdown(wanted, details)
+
+
+SCENARIOS: list[Any] = [{"scenario": "refund"}, {"scenario": "sale"}]
+STEPS: list[PatchOp] = [
+    AddNode(node_name="startAgentflow", node_id="startAgentflow_0"),
+    AddNode(
+        node_name="conditionAgentAgentflow",
+        node_id="sort_0",
+        params={"conditionAgentScenarios": SCENARIOS},
+    ),
+    AddNode(node_name="llmAgentflow", node_id="llm_0", label="Refund"),
+    AddNode(node_name="llmAgentflow", node_id="llm_1", label="Sale"),
+    Connect(source_node_id="startAgentflow_0", target_node_id="sort_0"),
+    Connect(source_node_id="sort_0", source_anchor="0", target_node_id="llm_0"),
+    Connect(source_node_id="sort_0", source_anchor="1", target_node_id="llm_1"),
+]
+
+
+def led(wanted: Plan, catalogue: NodeStore) -> dict[str, list[tuple[str, str]]]:
+    base = compile_ops(GraphIR.empty(), STEPS, catalogue.schemas).graph
+    outline = plan_details(wanted, base, schemas=catalogue.schemas).outline
+    return {one.title: [(way.name, way.to) for way in one.leads_to] for one in outline}
+
+
+def step(node_id: str, label: str = "", *, existing: bool = False) -> PlannedNode:
+    name = {"sort_0": "conditionAgentAgentflow", "startAgentflow_0": "startAgentflow"}.get(node_id, "llmAgentflow")
+    return PlannedNode(node_id=node_id, node_name=name, purpose="x", label=label, existing=existing)
+
+
+def test_the_outline_of_a_change_shows_where_its_new_branch_and_steps_lead(catalogue: NodeStore) -> None:
+    scenario = value("sort_0", "conditionAgentScenarios[2].scenario", "warranty")
+    steps = [step("sort_0", existing=True), step("llm_2", "Warranty"), step("llm_3", "Polish")]
+    given = {"operation": "update", "flow_kind": "AGENTFLOW"}
+    found = led(plan(nodes=steps, values=[scenario], **given), catalogue)
+    assert found["Condition Agent"] == [("refund", "Refund"), ("sale", "Sale"), ("warranty", "Warranty")]
+    assert found["Warranty"] == [("", "Polish")]
+    # With two new branches nobody knows yet which step is for which.
+    other = value("sort_0", "conditionAgentScenarios[3].scenario", "repair")
+    found = led(plan(nodes=steps, values=[scenario, other], **given), catalogue)
+    assert found["Condition Agent"] == [("refund", "Refund"), ("sale", "Sale")]
+
+
+def test_a_step_that_is_put_between_two_others_stands_there_in_the_outline(catalogue: NodeStore) -> None:
+    steps = [step("startAgentflow_0", existing=True), step("llm_2", "Check"), step("sort_0", existing=True)]
+    gone = [NamedConnection(source="startAgentflow_0", target="sort_0")]
+    found = led(plan(nodes=steps, disconnections=gone, operation="update", flow_kind="AGENTFLOW"), catalogue)
+    assert list(found) == ["Start", "Check", "Condition Agent", "Refund", "Sale"]
+    assert (found["Start"], found["Check"]) == ([("", "Check")], [("", "Condition Agent")])
 
 
 @pytest.mark.parametrize(
