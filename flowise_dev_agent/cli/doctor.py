@@ -1,5 +1,6 @@
 """`doctor`: check the parts that the settings name, with one line for each and what to do when it fails."""
 
+import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import suppress
 from functools import partial
@@ -21,6 +22,8 @@ Check = Callable[[], Awaitable[str]]
 
 async def examine(settings: Settings, *, as_json: bool = False) -> bool:
     """Run every check and print its result; True when all pass."""
+    # Its check says what is wrong with the database.
+    logging.getLogger("psycopg.pool").setLevel(logging.ERROR)
     checks: list[JsonObject] = []
     async for name, check in _checks(settings):
         try:

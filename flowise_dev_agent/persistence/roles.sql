@@ -15,7 +15,12 @@ BEGIN
         END IF;
         -- Later migrations change rows of all owners, as a member of fda_system.
         IF NOT (pg_has_role(v_role, 'SET') AND pg_has_role(v_role, 'USAGE')) THEN
-            EXECUTE format('GRANT %I TO CURRENT_USER WITH INHERIT TRUE, SET TRUE', v_role);
+            BEGIN
+                EXECUTE format('GRANT %I TO CURRENT_USER WITH INHERIT TRUE, SET TRUE', v_role);
+            EXCEPTION WHEN insufficient_privilege THEN
+                RAISE EXCEPTION 'The roles fda_app and fda_system of this server belong to another login'
+                    USING ERRCODE = 'FD002';
+            END;
         END IF;
     END LOOP;
 END

@@ -24,6 +24,10 @@ from flowise_dev_agent.persistence.database import Connection, translated_errors
 #: An arbitrary number, the same for every replica.
 _LOCK_KEY: Final = 7_046_029_254_386_353_131
 _RETRY_SECS: Final = 0.1
+#: As `server_version_num` has it.
+_OLDEST_SERVER: Final = 160_000
+#: SQLSTATE raised by `roles.sql`.
+_ROLES_OF_OTHERS: Final = "FD002"
 #: What a database is made of: recorded by every migration, and compared after a restore. Names of
 #: parts that `grants.sql` makes again begin with "right" or "policy".
 _PARTS: Final = """
@@ -107,6 +111,15 @@ async def _changing(dsn: str, deadline_secs: float) -> AsyncGenerator[Connection
                 f"The database's login may not make or change the tables: {error.diag.message_primary}.",
                 hint="Run `flowise-dev-agent migrate` once with a login that owns the tables and may make roles"
                 " (CREATEROLE); see docs/operations.md.",
+            ) from error
+        except psycopg.Error as error:
+            if error.sqlstate != _ROLES_OF_OTHERS:
+                raise
+            raise ConfigurationError(
+                f"{error.diag.message_primary}. They are valid for the whole server, so a second installation that"
+                " acts as them could read the rows of the first.",
+                hint="Give each installation a Postgres server of its own. If this is the installation that made them,"
+                " with another login: GRANT fda_app, fda_system TO that login.",
             ) from error
 
 
@@ -232,8 +245,21 @@ async def _applied(connection: Connection) -> list[DictRow]:
 @asynccontextmanager
 async def _connection(dsn: str) -> AsyncGenerator[Connection]:
     # Plain and in autocommit mode: CREATE INDEX CONCURRENTLY runs in no transaction and waits for all others.
-    connection = await Connection.connect(dsn, autocommit=True, row_factory=dict_row, connect_timeout=5)
+    try:
+        connection = await Connection.connect(dsn, autocommit=True, row_factory=dict_row, connect_timeout=5)
+    except psycopg.OperationalError as error:
+        # For operators, at a start: role, database and certificate are named, a password never is.
+        reason = " ".join(str(error).split())
+        raise DatabaseUnavailableError(
+            f"The database cannot be used: {reason}", hint="Correct POSTGRES_DSN, or start the server."
+        ) from error
     async with connection:
+        if connection.info.server_version < _OLDEST_SERVER:
+            version = connection.info.parameter_status("server_version")
+            raise ConfigurationError(
+                f"This is Postgres {version}; the service needs Postgres {_OLDEST_SERVER // 10_000} or newer.",
+                hint="Set POSTGRES_DSN (and POSTGRES_DIRECT_DSN) to a newer server.",
+            )
         yield connection
 
 

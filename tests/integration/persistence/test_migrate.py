@@ -8,12 +8,13 @@ from typing import LiteralString
 
 import psycopg
 import pytest
+from psycopg.conninfo import make_conninfo
 
 from flowise_dev_agent.devkit.postgres import PostgresServer
 from flowise_dev_agent.errors import ConfigurationError, DatabaseUnavailableError
 from flowise_dev_agent.persistence import Database, migrate, schema
 from flowise_dev_agent.persistence.queue_stats import read_database_health
-from flowise_dev_agent.persistence.schema import Fit, check_whole
+from flowise_dev_agent.persistence.schema import Fit, check_whole, make_roles
 
 EXPECTED = {
     "sessions",
@@ -168,3 +169,33 @@ async def test_a_database_of_before_the_records_gets_them_and_a_later_migration_
     change(database_dsn, "DROP TABLE later")
     with pytest.raises(ConfigurationError, match="later_pkey"):
         await check_whole(database_dsn)
+
+
+async def test_an_older_server_is_named_in_one_sentence(empty_dsn: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(schema, "_OLDEST_SERVER", 990_000)
+    for refuses in (migrate, make_roles, check_whole):
+        with pytest.raises(ConfigurationError, match=r"This is Postgres \d\S*; the service needs Postgres 99 or newer"):
+            await refuses(empty_dsn)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "reason"),
+    [({"user": "nobody"}, 'role "nobody" does not exist'), ({"dbname": "gone"}, 'database "gone" does not exist')],
+    ids=["login", "database"],
+)
+async def test_the_reason_why_a_database_cannot_be_used_is_told(
+    empty_dsn: str, wrong: dict[str, str], reason: str
+) -> None:
+    with pytest.raises(DatabaseUnavailableError, match=reason) as caught:
+        await migrate(make_conninfo(empty_dsn, password="hidden-word", **wrong))
+    assert "hidden-word" not in caught.value.message
+
+
+async def test_a_second_installation_on_a_server_is_refused(empty_dsn: str) -> None:
+    await migrate(empty_dsn)
+    change(empty_dsn, "CREATE ROLE fda_second LOGIN CREATEROLE")
+    try:
+        with pytest.raises(ConfigurationError, match="belong to another login"):
+            await make_roles(make_conninfo(empty_dsn, user="fda_second"))
+    finally:
+        change(empty_dsn, "DROP ROLE fda_second")
