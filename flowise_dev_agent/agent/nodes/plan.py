@@ -29,17 +29,20 @@ from flowise_dev_agent.approval.agreed_values import changed_values, with_agreed
 from flowise_dev_agent.approval.binding import beyond_approval, capability_of, with_agreed
 from flowise_dev_agent.approval.manual_edits import plan_of
 from flowise_dev_agent.knowledge.model_ends import UsedModel
-from flowise_dev_agent.patch import Finding, GraphIR, PatchOp
+from flowise_dev_agent.patch import Finding, GraphIR, PatchOp, Schemas
 from flowise_dev_agent.planning.context import PlanContext
 from flowise_dev_agent.planning.passes.document_stores import (
     agreed_stores,
 )
 from flowise_dev_agent.planning.pipeline import OF_FORM, OF_TAKEN_PLAN, passed
+from flowise_dev_agent.planning.preview import planned_flow
 from flowise_dev_agent.planning.requests import ServerNames
-from flowise_dev_agent.schemas.base import kept
+from flowise_dev_agent.publish import why_not_staged
+from flowise_dev_agent.schemas.base import TextCode, kept
 from flowise_dev_agent.schemas.document_stores import DocumentStoreView
 from flowise_dev_agent.schemas.event_data import ArtifactData
 from flowise_dev_agent.schemas.plan import Plan
+from flowise_dev_agent.texts import sentences, text
 
 _ID: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-")
 
@@ -82,8 +85,9 @@ async def plan_v2(
         # Without a known remedy the result stays as it is, and the person sees it.
         notes_of_plan = [*state.plan.notes, kept(plan.declined)]
         return {"review": ReviewState(next_step="ask"), "plan": PlanState(notes=notes_of_plan), "usage": usage}
+    way, said, can_compare = _way_of_writing(state, plan, planned.base, request.nodes.schemas)
     update: Update = {
-        **_of_new_plan(state),
+        **_of_new_plan(state, way, can_compare=can_compare),
         "credentials": await _matched_credentials(state, context, plan, found.flows.credentials),
         "usage": usage,
     }
@@ -98,6 +102,7 @@ async def plan_v2(
         amended=None,
         starter=result.starter,
         by_form=by_form,
+        notes=said,
         names=await _store_names(plan, lookups),
     )
     if facts := {name: other.facts for name, other in found.others.items() if other.facts}:
@@ -113,10 +118,11 @@ async def _by_hand(state: AgentState, ops: list[PatchOp], context: AgentContext)
     target, request = state.target.flow, state.request
     name = target.name if target else request.session_name or state.intent.current.title
     plan = plan_of(ops, base, schemas, goal=request.requirement, name=name)
-    update = _of_new_plan(state)
+    way, said, can_compare = _way_of_writing(state, plan, base, schemas)
+    update = _of_new_plan(state, way, can_compare=can_compare)
     update["patch"] = PatchState(ops=ops, nothing_to_change=None, own=True)
     update["credentials"] = await _matched_credentials(state, context, plan, await available_credentials(context))
-    update["plan"] = PlanState(contract=plan, approved=False, agreed_values=plan.values, names={})
+    update["plan"] = PlanState(contract=plan, approved=False, agreed_values=plan.values, notes=said, names={})
     return update
 
 
@@ -128,17 +134,41 @@ async def _store_names(plan: Plan, lookups: "_Lookups") -> dict[str, str]:
     return {store.id: store.name for store in await lookups.document_stores() if store.id in values}
 
 
-def _of_new_plan(state: AgentState) -> Update:
+def _of_new_plan(state: AgentState, way: WriteState, *, can_compare: bool) -> Update:
     """Reset the state that followed from the previous plan."""
-    is_compared = state.intent.operation == "update" and state.tests.baseline is None
-    event = StageEvent.PLANNED_WITHOUT_BASELINE if is_compared else StageEvent.PLANNED
+    event = StageEvent.PLANNED_WITHOUT_BASELINE if can_compare and state.tests.baseline is None else StageEvent.PLANNED
+    stage = WriteState(stage=next_stage(state.write.stage, event), reviewed_sha=None)
     return {
         "patch": PatchState(ops=[], nothing_to_change=None, own=False),
         "check": CheckState(findings=[], retries=0, repairs=0, validated_sha=None),
-        "write": WriteState(stage=next_stage(state.write.stage, event), reviewed_sha=None),
+        "write": stage.changed_by(way),
         "review": ReviewState(next_step=None),
         "answer": None,
     }
+
+
+def _way_of_writing(
+    state: AgentState, plan: Plan, base: GraphIR, schemas: Schemas
+) -> tuple[WriteState, list[TextCode], bool]:
+    """Way of writing an update, notes for the person, and if the flow before it can be tested.
+
+    The flow that the plan leads to decides if there can be a draft: what stands in the way may be what it removes. Once
+    something is written the way stays.
+    """
+    write, notes = state.write, state.plan.notes
+    if state.intent.operation != "update":
+        return WriteState(mode="direct"), notes, False
+    if write.draft_id is None and write.current_sha == write.original_sha:
+        others = notes[1:] if write.mode == "direct" else notes
+        reason = why_not_staged(planned_flow(plan, base, schemas).graph)
+        if state.request.write_mode == "direct":
+            note = text("note.direct_requested")
+        elif reason:
+            note = sentences(text("note.no_draft", reason=reason), text("note.no_draft_undo"))
+        else:
+            return WriteState(mode="staged", base=None), others, why_not_staged(base) is None
+        return WriteState(mode="direct", base=write.live_base), [kept(note), *others], True
+    return WriteState(), notes, write.mode == "direct" or why_not_staged(base) is None
 
 
 async def _matched_credentials(

@@ -22,11 +22,11 @@ from flowise_dev_agent.errors import InvalidInputError
 from flowise_dev_agent.flowise.models import Chatflow
 from flowise_dev_agent.flowise.uploads import kept_settings
 from flowise_dev_agent.patch import GraphIR, payload_sha256
-from flowise_dev_agent.publish import Base, uploaded_file, why_not_staged
+from flowise_dev_agent.publish import Base, uploaded_file
 from flowise_dev_agent.redaction import masked
 from flowise_dev_agent.schemas.base import kept
 from flowise_dev_agent.schemas.event_data import ArtifactData
-from flowise_dev_agent.schemas.interrupts import SelectTargetData, SelectTargetInterrupt, TargetFlow, WriteMode
+from flowise_dev_agent.schemas.interrupts import SelectTargetData, SelectTargetInterrupt, TargetFlow
 from flowise_dev_agent.texts import sentences, text
 
 
@@ -86,16 +86,12 @@ async def load_current_flow(state: AgentState, runtime: Runtime[AgentContext], *
     graph = GraphIR.from_flow_data(flow.flow_data)
     sha256 = await context.blobs.put(flow.flow_data)
     base = Base(sha256=payload_sha256(flow.flow_data), updated_date=flow.updated_date)
-    is_update = state.intent.operation == "update"
-    mode, notes = _write_mode(state, graph) if is_update else ("direct", [])
     name = masked(flow.name)
     return {
         "target": TargetState(flow=TargetFlow(id=flow.id, name=name, type=kind, deployed=bool(flow.deployed))),
-        "plan": PlanState(notes=[kept(note) for note in [*notes, *_limits(state, flow, graph)]]),
+        "plan": PlanState(notes=[kept(note) for note in _limits(state, flow, graph)]),
         "write": WriteState(
-            mode=mode,
             live_base=base,
-            base=base if is_update and mode == "direct" else None,
             original_sha=sha256,
             original_settings=kept_settings(flow.chatbot_config),
             current_sha=sha256,
@@ -115,15 +111,6 @@ async def summarize_current_flow(state: AgentState, runtime: Runtime[AgentContex
         text("event.flow_read", flow=state.write.chatflow_name or "", nodes=nodes, edges=edges),
     )
     return {}
-
-
-def _write_mode(state: AgentState, graph: GraphIR) -> tuple[WriteMode, list[str]]:
-    if state.request.write_mode == "direct":
-        return "direct", [text("note.direct_requested")]
-    reason = why_not_staged(graph)
-    if reason:
-        return "direct", [sentences(text("note.no_draft", reason=reason), text("note.no_draft_undo"))]
-    return "staged", []
 
 
 def _limits(state: AgentState, flow: Chatflow, graph: GraphIR) -> list[str]:

@@ -1,4 +1,5 @@
 """UPDATE, COPY and questions through the graph: real nodes, compiler, validator and write path."""
+# pyright: reportArgumentType=false
 
 import json
 from typing import Any
@@ -21,13 +22,14 @@ from flowise_dev_agent.patch import (
     Connect,
     GraphIR,
     PatchOp,
+    RemoveNode,
     SetParam,
     compile_ops,
     payload_sha256,
 )
 from flowise_dev_agent.patch.views.graph_view import GraphView
 from flowise_dev_agent.planning.prompt_context import focused_summary
-from flowise_dev_agent.schemas.plan import Expectation, Intent
+from flowise_dev_agent.schemas.plan import Expectation, Intent, PlannedNode
 from flowise_dev_agent.schemas.verdict import Trial, Verdict
 from flowise_dev_agent.testing.checks import comparable
 from tests.unit.agent.rig import OPENAI, Bench, plan
@@ -383,6 +385,36 @@ async def test_a_flow_with_uploaded_files_is_changed_directly_and_the_plan_says_
     assert "cannot be tried on a draft" in approval["message"]
     await bench.answer(action="approve")
     assert drafts(bench) == []
+
+
+async def test_a_flow_whose_uploaded_files_go_is_changed_on_a_draft() -> None:
+    bench = made_for("update")
+    document = json.loads(flow_data(bench))
+    memory = next(node for node in document["nodes"] if node["id"] == "bufferMemory_0")
+    memory["data"]["inputs"]["txtFile"] = 'FILE-STORAGE::["a.txt"]'
+    row = await bench.flowise.create_chatflow(ChatflowCreate(name="Files", flow_data=json.dumps(document)))
+    new = {"node_id": "bufferMemory_1", "node_name": "bufferMemory", "purpose": "x"}
+    swapped = PLAN.model_copy(
+        update={"nodes": [PlannedNode.model_validate(new)], "removals": ["bufferMemory_0"], "values": []}
+    )
+    bench.reasoner.plans = [swapped]
+    bench.reasoner.patches = [
+        [
+            RemoveNode(node_id="bufferMemory_0"),
+            AddNode(node_name="bufferMemory", node_id="bufferMemory_1"),
+            Connect(source_node_id="bufferMemory_1", target_node_id="conversationChain_0", target_anchor="memory"),
+        ]
+    ]
+    approval = await bench.start("another memory", target=row.id)
+    assert "cannot be tried on a draft" not in approval["message"]
+    review = await bench.answer(action="approve")
+    assert review["type"] == "result_review"
+    (draft,) = drafts(bench)
+    # A copy of the flow as it was has no files: it is not asked.
+    assert set(bench.flowise.asked_of) == {draft.id}
+    assert "FILE-STORAGE" not in draft.flow_data
+    assert (await bench.state()).tests.baseline is None
+    assert bench.flowise.flows[row.id].flow_data == row.flow_data
 
 
 async def test_a_copy_of_a_flow_with_uploaded_files_says_that_they_stay_behind() -> None:
