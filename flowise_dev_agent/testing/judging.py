@@ -1,5 +1,6 @@
 """Verdict on a flow: the evidence of a model's votes, what code can tell, and the headline that follows from both."""
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import Final, Literal
 
@@ -29,6 +30,9 @@ NOT_JUDGED: Final = text("verdict.not_judged")
 _NO_EVIDENCE: Final = text("verdict.no_evidence")
 _SHORTEST_QUOTE: Final = 2
 _QUOTE_CHARS: Final = 200
+#: Share of the words of a part that criteria have to say, and letters by which a word is known.
+_SAID_OF_PART, _STEM = 0.6, 5
+_WORD: Final = re.compile(r"\w{4,}|\d+")
 #: Levels from the weakest.
 _STRENGTH: Final[Sequence[Level]] = ("setting", "person", "simulated", "verified")
 
@@ -64,19 +68,16 @@ def judged(
     unjudged = text("verdict.not_judged_after_failure") if any(trial.category for trial in results) else NOT_JUDGED
     change = PlanChange(plan, GraphIR.from_flow_data(original) if original else GraphIR.empty(), graph)
     parts_by_id = {part.id: part for part in plan.parts}
-    criteria = [
-        _filled_in(
-            _by_settings(item, change)
-            if item.settings and not item.tests and not item.not_tested
-            else _criterion(item, _trials_of(item, shown), votes.get(item.id), failed, None if by_model else unjudged),
-            parts_by_id.get(item.part or ""),
-            change,
+    criteria: list[CriterionVerdict] = []
+    for item in plan.criteria:
+        # What only a setting shows, no trial does.
+        trials = [] if item.settings and not item.tests and not item.not_tested else _trials_of(item, shown)
+        found = (
+            _criterion(item, trials, votes.get(item.id), failed, None if by_model else unjudged)
+            if trials or not item.settings
+            else _by_settings(item, change)
         )
-        for item in plan.criteria
-    ]
-    criteria = [
-        _with_level(verdict, _trials_of(item, shown)) for item, verdict in zip(plan.criteria, criteria, strict=True)
-    ]
+        criteria.append(_with_level(_filled_in(found, parts_by_id.get(item.part or ""), change), trials))
     criteria += _unreached(graph, traces, first=len(criteria) + 1)
     parts = [_part(part, criteria, change) for part in plan.parts]
     headline = _headline(verdict, criteria, parts, results)
@@ -323,6 +324,8 @@ def _part(part: Part, verdicts: Sequence[CriterionVerdict], change: PlanChange) 
     edited = {path for item in plan.criteria if by_id[item.id].state == "shown" for path in item.settings}
     said = [value for value in part.values if PROSE.search(value) and value not in edited]
     if not own and said:
+        own = _saying_the_same(part, verdicts)
+    if not own and said:
         # One part may hold several requirements: some become nodes and values, the rest only text.
         return given("not_shown", text("verdict.in_prompt" if said == part.values else "verdict.in_prompt_partly"))
     if open_ := next((item for item in own if item.state != "shown"), None):
@@ -332,6 +335,19 @@ def _part(part: Part, verdicts: Sequence[CriterionVerdict], change: PlanChange) 
     if missing := change.placeholders(part):
         return given("not_shown", text("interrupt.to_be_filled_in", placeholders="; ".join(missing)))
     return given("done", part.reason, _weakest(own) or "setting")
+
+
+def _saying_the_same(part: Part, verdicts: Iterable[CriterionVerdict]) -> list[CriterionVerdict]:
+    """Criteria that tests showed and that together say most of what the part says, in words; empty if none do."""
+    words = _words(part.quote)
+    shown = [one for one in verdicts if one.level in ("verified", "simulated") and words & _words(one.text)]
+    said = words & {word for one in shown for word in _words(one.text)}
+    return shown if words and len(said) >= _SAID_OF_PART * len(words) else []
+
+
+def _words(text: str) -> set[str]:
+    """Beginnings of the longer words of a text, by which other forms of them are known."""
+    return {word[:_STEM] for word in _WORD.findall(text.casefold())}
 
 
 def _headline(

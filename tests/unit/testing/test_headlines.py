@@ -106,6 +106,20 @@ def test_a_setting_that_the_flow_holds_shows_a_criterion_about_it(
     shown = Criterion(id="c1", text="It remembers the name.", tests=["t1"])
     made = outcome(agreed(criteria=[shown, about], values=values), data=data)
     assert (made.headline, made.criteria[1].state) == ("works" if state == "shown" else "runs", state)
+    assert made.criteria[1].level == ("setting" if state == "shown" else None)
+
+
+def test_a_part_in_the_prompt_is_done_when_tests_show_what_it_says() -> None:
+    said = Criterion(id="c1", text="Orders and invoices are explained at once.", tests=["t1"])
+    asked = {"state": "covered", "values": ["chain_0.systemMessage"]}
+    for quote, state in ("explain an order, an invoice", "done"), ("explain orders, and in rhymes only", "not_shown"):
+        wish = Part.model_validate({"id": "p1", "quote": quote, **asked})
+        made = outcome(agreed(criteria=[said], parts=[wish], values=[PROMPT]))
+        assert (made.parts[0].state, made.parts[0].level) == (state, "verified" if state == "done" else None)
+    # What no test shows, no words show.
+    wish = Part.model_validate({"id": "p1", "quote": "explain an order, an invoice", **asked})
+    made = outcome(agreed(criteria=[said], parts=[wish], values=[PROMPT]), given=vote(state="not_shown"))
+    assert made.parts[0].state == "not_shown"
 
 
 EDITED = flow(chain_0={"category": "Chains", "systemMessage": "Be kind. Never mention prices."})
