@@ -341,7 +341,7 @@ async def test_a_form_gives_its_fields_and_no_question(server: Server) -> None:
     assert await server.text(flow, form={"name": "Eva"}) == "Eva|"
 
 
-@states("`startInputType: webhookTrigger` gives the request", "A flow that starts by webhook or schedule")
+@states("`startInputType: webhookTrigger` gives the request")
 async def test_a_webhook_gives_its_parts_and_cannot_be_asked(server: Server) -> None:
     hook = start(
         startInputType="webhookTrigger", webhookInputMode="text", webhookDefaultInput="Order {{ $webhook.body.id }}"

@@ -42,6 +42,13 @@ def fields(request: PlanRequest, window: int = 200_000) -> list[str]:
     return [line.partition(":")[0] for line in text.splitlines()]
 
 
+def test_the_planner_knows_that_no_plan_reaches_the_setting_for_voice(catalogue: NodeStore) -> None:
+    assert "Speech to Text" in plan_prompt(plan_request(catalogue, "voice messages")).system
+    kinds = json.dumps(answer_schema("plan"))
+    assert '"pdf"' in kinds
+    assert '"audio"' not in kinds
+
+
 def test_the_planner_sees_the_fields_of_likely_types_once(catalogue: NodeStore) -> None:
     likely = tuple(catalogue.schemas[name] for name in ("pinecone", "chatOpenAI", "cheerioWebScraper"))
     request = plan_request(catalogue, "x", candidates=likely)
