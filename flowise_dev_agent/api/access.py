@@ -80,6 +80,7 @@ ROUTES: Final[Mapping[str, tuple[Right, ...]]] = {
     "GET /flows/{chatflow_id}/ops": BUILD,
     # Writes without a plan that somebody else approves.
     "POST /flows/import": APPROVE,
+    "POST /flows/import/read": BUILD,
     "POST /flows/{chatflow_id}/apply": APPROVE,
     "POST /flows/{chatflow_id}/promote": APPROVE,
     "POST /flows/preview": READ,

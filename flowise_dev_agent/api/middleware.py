@@ -339,7 +339,9 @@ def cookies_of(headers: Headers) -> dict[str, str]:
     return cookie_parser(headers.get("cookie", ""))
 
 
-_WITH_FLOW = frozenset({"/flows/import", "/flows/preview", "/flows/test", "/flows/validate", "/patterns/import"})
+_WITH_FLOW = frozenset(
+    {"/flows/import", "/flows/import/read", "/flows/preview", "/flows/test", "/flows/validate", "/patterns/import"}
+)
 
 
 def carries_flow(path: str) -> bool:

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -18,7 +18,7 @@ from flowise_dev_agent.client import AgentClient
 from flowise_dev_agent.errors import AgentError, InvalidInputError, WriteFailedError
 from flowise_dev_agent.patch import BindCredential, GraphIR, diff, ops_from_list
 from flowise_dev_agent.schemas.base import Contract
-from flowise_dev_agent.schemas.flow_exports import Export, ExportedFlow, read_export
+from flowise_dev_agent.schemas.flow_exports import Export, ExportedFlow, import_of, read_export, things_of
 from flowise_dev_agent.schemas.flow_files import LOCK_FILE
 from flowise_dev_agent.schemas.flow_tests import TestFlow, TestFlowText, ValidateFlow
 from flowise_dev_agent.schemas.flow_writes import (
@@ -104,15 +104,18 @@ async def import_flows(client: AgentClient, places: Sequence[Path], wish: Import
     if wish.onto is not None:
         await _replace(client, chosen[0][2], wish.onto, wish, instance)
         return True
+    made = dict.fromkeys(f"{one.kind} '{one.name}'" for _, export, flow in chosen for one in things_of(export, flow))
+    also = f" What they name is made where it is missing: {', '.join(made)}." if made else ""
     if len(chosen) == 1 and not wish.dry_run:
         ((file, export, flow),) = chosen
         body = _to_import(file, export, flow, wish)
+        confirm(f"Import '{body.name}'?{also}", wish.yes or not made)
         result = await client.import_flow(body, instance=instance, wait=_WAIT_SECS)
         await _say_result(client, result, "Created", as_json=wish.as_json)
         if not wish.as_json:
             _say_bound(result, flow, export)
         return True
-    confirm(f"Import {len(chosen)} flows?", wish.yes or wish.dry_run)
+    confirm(f"Import {len(chosen)} flows?{also}", wish.yes or wish.dry_run)
     return await _import_all(client, chosen, wish, instance)
 
 
@@ -164,13 +167,12 @@ def _to_import(file: Path, export: Export, flow: ExportedFlow, wish: ImportWish)
     if wrong := next((key for key, sign, _ in given if not sign), ""):
         raise InvalidInputError(f"--credential {wrong}: write TYPE=ID, or the id in the file for TYPE.")
     return _valid(
-        ImportFlow,
+        import_of,
+        export=export,
+        flow=flow,
         name=wish.name or flow.name or file.stem,
         type=wish.kind or flow.type,
-        flow_data=flow.flow_data,
-        settings=flow.settings,
         credentials={key.strip(): id_.strip() for key, _, id_ in given},
-        named={id_: name for id_, name in export.named.items() if id_ in flow.flow_data and name.strip()},
         dry_run=wish.dry_run,
     )
 
@@ -199,7 +201,7 @@ def _notes(result: FlowWriteResult, flow: ExportedFlow) -> list[str]:
     left_out = [f"left out: {', '.join(flow.left_out)}"] if flow.left_out else []
     return [
         *(f"{', '.join(one.nodes)}: credential '{one.target_name}' (by {one.by})" for one in result.credentials),
-        *(f"{one.kind} '{one.name}': {one.target_id}" for one in result.references),
+        *(f"{one.kind} '{one.name}': {one.target_id or 'is made'}" for one in result.references),
         *left_out,
     ]
 
@@ -420,7 +422,7 @@ async def _say_result(
     say(f"Session: {session_id}" if result.created else f"Session: {session_id}; its version v1.0 is the former flow.")
 
 
-def _valid(model: type[_T], **values: Any) -> _T:
+def _valid(model: Callable[..., _T], **values: Any) -> _T:
     """A request. Raises InvalidInputError that names the first field that does not fit."""
     try:
         return model(**values)

@@ -145,6 +145,7 @@ class SyncAgentClient:
     flow_conversation = _Call(AgentClient.flow_conversation)
     export_flow = _Call(AgentClient.export_flow)
     flow_ops = _Call(AgentClient.flow_ops)
+    read_flows = _Call(AgentClient.read_flows)
     import_flow = _Call(AgentClient.import_flow)
     apply_to_flow = _Call(AgentClient.apply_to_flow)
     promote_flow = _Call(AgentClient.promote_flow)

@@ -17,6 +17,8 @@ from flowise_dev_agent.schemas.flow_writes import (
     FlowWriteResult,
     ImportFlow,
     PromoteFlow,
+    ReadExport,
+    ReadFlows,
 )
 from flowise_dev_agent.schemas.flows import FlowPage, FlowPreview, FlowSummary, FlowView, PreviewFlow
 from flowise_dev_agent.schemas.turns import Conversation
@@ -68,6 +70,11 @@ class FlowCalls(Http):
         return await self._get(FlowOps, f"/flows/{chatflow_id}/ops", instance=instance)
 
     # --- writes ------------------------------------------------------------------------------------------------------
+
+    async def read_flows(self, file: ReadExport) -> ReadFlows:
+        """Read the flows of a file that Flowise wrote, as bodies of `import_flow`; nothing is written."""
+        body = file.model_dump(mode="json")
+        return read_answer(ReadFlows, await self._call("POST", "/flows/import/read", json=body, repeatable=True))
 
     async def import_flow(
         self, flow: ImportFlow, *, instance: str | None = None, wait: float = 0, idempotency_key: str | None = None

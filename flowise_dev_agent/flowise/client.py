@@ -19,6 +19,7 @@ from flowise_dev_agent.flowise.models import (
     CredentialType,
     HumanAnswer,
     ImageUpload,
+    MadeRow,
     NodeList,
     Prediction,
     TemplateRow,
@@ -273,6 +274,19 @@ class FlowiseClient(DocumentStoreCalls):
     async def list_tools(self) -> list[ToolRow]:
         """The custom tools, raw."""
         return self._rows(await self._get("/tools"), "GET /tools")
+
+    async def create_tool(self, name: str, columns: Mapping[str, str]) -> str:
+        """Create a custom tool; its id. Sent once. Names need not be unique, and an id of the client's is ignored."""
+        body = {"color": "#7e57c2", "iconSrc": "", "schema": "[]", "func": "", **columns, "name": name}
+        return await self._made("/tools", body)
+
+    async def create_variable(self, name: str, columns: Mapping[str, str]) -> str:
+        """Create a variable, which flows call by its name; its id. Sent once."""
+        return await self._made("/variables", {"value": "", "type": "static", **columns, "name": name})
+
+    async def _made(self, path: str, body: JsonMapping) -> str:
+        answer = await self._transport.call("POST", path, total_secs=self._timeout, body=dict(body))
+        return self._parse(MadeRow, answer, f"POST {path}")["id"]
 
     async def list_variables(self) -> list[JsonObject]:
         """The variables, raw."""

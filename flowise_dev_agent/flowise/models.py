@@ -97,6 +97,12 @@ class TemplateRow(TypedDict, total=False):
     framework: list[str] | str
 
 
+class MadeRow(TypedDict):
+    """Something that was created."""
+
+    id: str
+
+
 class ToolRow(TypedDict, total=False):
     """A custom tool."""
 

@@ -7,12 +7,12 @@ from typing import Final
 from flowise_dev_agent.errors import InvalidInputError
 from flowise_dev_agent.flowise.flow_tags import without_tags
 from flowise_dev_agent.flowise.models import Chatflow, Credential
-from flowise_dev_agent.patch import BindCredential, GraphIR, PatchOp, Schemas, compile_ops
+from flowise_dev_agent.patch import TOOL, BindCredential, GraphIR, PatchOp, Schemas, compile_ops
 from flowise_dev_agent.patch.validate.context import Component, FlowContext, ServerThings
 from flowise_dev_agent.publish import uploaded_file
 from flowise_dev_agent.redaction import masked
 from flowise_dev_agent.sanitize import shortened
-from flowise_dev_agent.schemas.flow_writes import FlowSettings, MappedCredential, MappedReference
+from flowise_dev_agent.schemas.flow_writes import FlowSettings, MappedCredential, MappedReference, MissingThing
 from flowise_dev_agent.texts import text
 
 _UUID = re.compile(r"\b[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\b", re.IGNORECASE)
@@ -75,7 +75,7 @@ def map_credentials(
             hint=text("error.create_counterpart"),
             details={"missing": missing},
         )
-    return _replaced(flow_data, ids), with_credentials(settings, ids), mapped
+    return with_ids(flow_data, ids), with_credentials(settings, ids), mapped
 
 
 def bind(
@@ -146,15 +146,29 @@ def map_references(flow_data: str, named: Mapping[str, str], server: ServerThing
             if len(same) == 1:
                 ids[id_] = same[0]
                 mapped.append(MappedReference(kind=kind, name=named[id_], target_id=same[0]))
-    return _replaced(flow_data, ids), sorted(mapped, key=lambda one: (one.kind, one.name))
+    return with_ids(flow_data, ids), sorted(mapped, key=lambda one: (one.kind, one.name))
+
+
+def lacking(flow_data: str, given: Sequence[MissingThing], server: ServerThings) -> list[MissingThing]:
+    """Things of an export that a flow names and the server does not have, each once."""
+    found: dict[tuple[str, str], MissingThing] = {}
+    for one in given:
+        things = server.get(one.kind)
+        if things is None or one.name in {*things, *things.values()}:
+            continue
+        said = one.id or "" if one.kind == TOOL else f"$vars.{one.name}"
+        if said and re.search(rf"{re.escape(said)}(?!\w)", flow_data):
+            found.setdefault((one.kind, one.name), one)
+    return [*found.values()]
 
 
 def with_credentials(settings: FlowSettings, ids: Mapping[str, str]) -> FlowSettings:
     """Settings with other ids of credentials, as analytics and speech have them."""
-    return settings.model_copy(update={name: _replaced(value, ids) for name, value in settings.columns.items()})
+    return settings.model_copy(update={name: with_ids(value, ids) for name, value in settings.columns.items()})
 
 
-def _replaced(text: str, ids: Mapping[str, str]) -> str:
+def with_ids(text: str, ids: Mapping[str, str]) -> str:
+    """The text with other ids in the place of some."""
     for old, new in ids.items():
         if _UUID.fullmatch(old):
             text = re.sub(re.escape(old), new, text, flags=re.IGNORECASE)

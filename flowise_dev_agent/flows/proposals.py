@@ -1,23 +1,25 @@
 """Proposed writes: the flow text, its target, and the findings of the check."""
 
 import asyncio
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from flowise_dev_agent.errors import InvalidInputError, StaleBaseError
 from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.flowise.models import Chatflow
 from flowise_dev_agent.flows.credential_mapping import (
     bind,
+    lacking,
     map_credentials,
     map_references,
     refuse_missing_files,
     settings_of,
     with_credentials,
+    with_ids,
 )
 from flowise_dev_agent.knowledge.credential_store import CredentialStore
 from flowise_dev_agent.knowledge.flow_check import check_flow, excused, server_things
 from flowise_dev_agent.knowledge.nodes import NodeKnowledge
-from flowise_dev_agent.patch import Finding, GraphIR, PatchOp, Schemas, compile_ops, payload_sha256
+from flowise_dev_agent.patch import TOOL, Finding, GraphIR, PatchOp, Schemas, compile_ops, payload_sha256
 from flowise_dev_agent.schemas.etags import Expected, etag_of
 from flowise_dev_agent.schemas.flow_writes import (
     ApplyToFlow,
@@ -25,6 +27,7 @@ from flowise_dev_agent.schemas.flow_writes import (
     ImportFlow,
     MappedCredential,
     MappedReference,
+    MissingThing,
     PromoteFlow,
     WriteOperation,
 )
@@ -46,6 +49,7 @@ class Proposal:
     ops: list[PatchOp] | None = None
     credentials: list[MappedCredential] = field(default_factory=list)
     references: list[MappedReference] = field(default_factory=list)
+    missing: list[MissingThing] = field(default_factory=list)
     settings: FlowSettings = field(default_factory=FlowSettings)
 
 
@@ -74,13 +78,16 @@ class Proposals:
         instance_id = self._known(instance)
         client, settings = self._instances.client(instance_id), body.settings
         references: list[MappedReference] = []
+        missing: list[MissingThing] = []
         credentials: list[MappedCredential] = []
         if body.flow_data is None:
             flow_data = await self._compiled(instance_id, GraphIR.empty(), body.ops or [])
         else:
             schemas, available = await self.schemas(instance_id), await client.list_credentials()
-            things = await server_things(client, body.flow_data) if body.named else {}
+            things = await server_things(client, body.flow_data) if body.named or body.missing else {}
             flow_data, references = map_references(body.flow_data, body.named, things)
+            missing = lacking(flow_data, body.missing, things)
+            references += [MappedReference(kind=one.kind, name=one.name, target_id="", created=True) for one in missing]
             chosen = {name: str(id_) for name, id_ in body.credentials.items()}
             flow_data, credentials = await asyncio.to_thread(bind, flow_data, schemas, available, chosen)
             settings = with_credentials(settings, chosen)
@@ -95,8 +102,20 @@ class Proposals:
             ops=body.ops,
             credentials=credentials,
             references=references,
+            missing=missing,
             settings=settings,
         )
+
+    async def with_made(self, proposal: Proposal) -> Proposal:
+        """Make what the server lacks for the flow, and name it there. What a former attempt has made is found."""
+        client = self._instances.client(proposal.instance_id)
+        ids: dict[str, str] = {}
+        references = [one for one in proposal.references if not one.created]
+        for one in proposal.missing:
+            id_ = await (client.create_tool if one.kind == TOOL else client.create_variable)(one.name, one.columns)
+            ids[one.id or one.name] = id_
+            references.append(MappedReference(kind=one.kind, name=one.name, target_id=id_, created=True))
+        return replace(proposal, flow_data=with_ids(proposal.flow_data, ids), references=references)
 
     async def apply(
         self, chatflow_id: str, body: ApplyToFlow, instance: str | None, expected: Expected | None = None
@@ -177,6 +196,7 @@ class Proposals:
                 schemas=schemas,
                 credentials=credentials,
                 base_flow_data=before,
+                coming=proposal.missing,
             )
 
         if proposal.operation != "apply" or proposal.base is None:

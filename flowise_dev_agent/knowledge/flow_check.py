@@ -13,6 +13,7 @@ from flowise_dev_agent.patch.model.flow_data import OptionEntry
 from flowise_dev_agent.patch.model.json_text import dump_json
 from flowise_dev_agent.patch.model.model_uses import ModelEnds, ModelUse, model_uses
 from flowise_dev_agent.patch.validate.context import ServerThings
+from flowise_dev_agent.schemas.flow_writes import MissingThing
 
 
 async def check_flow(
@@ -23,9 +24,15 @@ async def check_flow(
     schemas: Schemas,
     credentials: Mapping[str, str] | None,
     base_flow_data: str | None = None,
+    coming: Iterable[MissingThing] = (),
 ) -> list[Finding]:
-    """All findings of `validate_flow`. Raises FlowiseError if what the flow refers to cannot be read."""
-    server = await server_things(client, flow_data)
+    """All findings of `validate_flow`. Raises FlowiseError if what the flow refers to cannot be read.
+
+    ``coming`` will be on the server before the flow is.
+    """
+    server = {kind: dict(things) for kind, things in (await server_things(client, flow_data)).items()}
+    for one in coming:
+        server[one.kind][one.id or one.name] = one.name
     ends = await _model_ends(client, flow_data, schemas)
     # A flow of 50 nodes takes milliseconds, one of 400 does not: keep heartbeats and streams on time.
     return await asyncio.to_thread(

@@ -1,5 +1,6 @@
 """Bodies, stored requests and results of writes without a plan: imports, applied changes, promotions."""
 
+from collections.abc import Mapping
 from typing import Annotated, Final, Literal, Self
 from uuid import UUID
 
@@ -54,6 +55,33 @@ class FlowSettings(Contract):
         return self.model_dump(exclude_none=True)
 
 
+#: Kind of thing -> columns of Flowise that an export has of it and that may be given.
+THING_COLUMNS: Final[Mapping[str, frozenset[str]]] = {
+    "custom tool": frozenset({"description", "color", "iconSrc", "schema", "func"}),
+    "variable": frozenset({"value", "type"}),
+}
+
+
+class MissingThing(Contract):
+    """A custom tool or a variable of an export."""
+
+    kind: Literal["custom tool", "variable"]
+    id: Line | None = Field(default=None, description="Of a custom tool: the id by which flows name it.")
+    name: Line
+    columns: dict[Line, SettingText] = Field(
+        default_factory=dict[str, str],
+        max_length=10,
+        description="Flowise's columns as texts: `description`, `schema`, `func`, `color` and `iconSrc` of a custom "
+        "tool, `value` and `type` of a variable.",
+    )
+
+    @model_validator(mode="after")
+    def _has_its_columns(self) -> Self:
+        if unknown := self.columns.keys() - THING_COLUMNS[self.kind]:
+            raise ValueError(f"a {self.kind} has no column {', '.join(sorted(unknown))}")
+        return self
+
+
 class ImportFlow(_FlowContent):
     """The body of `POST /flows/import`. The flow is new; `ops` build it from nothing."""
 
@@ -72,6 +100,33 @@ class ImportFlow(_FlowContent):
         description="Names of flows, document stores, custom tools and assistants by their id in the text: what has "
         "the same name on this server takes its place.",
     )
+    missing: list[MissingThing] = Field(
+        default_factory=list[MissingThing],
+        max_length=1_000,
+        description="Custom tools and variables. Those that the flow names and this server does not have are made "
+        "before the flow is written.",
+    )
+
+
+class ReadExport(RequestBody):
+    """The body of `POST /flows/import/read`."""
+
+    text: FlowText = Field(description="A canvas, a row of Flowise's API, or a workspace's ExportData.json.")
+    name: Line = Field(default="Imported flow", description="Title of a flow that has none, such as the file's name.")
+
+
+class ExportedFlowView(Contract):
+    """A flow of a file."""
+
+    request: ImportFlow = Field(description="The body of `POST /flows/import`.")
+    left_out: list[str] = Field(description="Columns that it has and that are not imported.")
+
+
+class ReadFlows(Contract):
+    """The flows of a file, called flows before those that call them."""
+
+    flows: list[ExportedFlowView]
+    others: dict[str, int] = Field(description="Number of things that are not imported, by their list in the file.")
 
 
 class ApplyToFlow(_FlowContent):
@@ -126,7 +181,8 @@ class MappedReference(Contract):
 
     kind: str
     name: str
-    target_id: str
+    target_id: str = Field(description="Empty while it is not made yet; the name of a variable.")
+    created: bool = Field(default=False, description="Made with the flow.")
 
 
 class BaseFlow(Contract):

@@ -17,7 +17,7 @@ from flowise_dev_agent.errors import InvalidInputError, PatchError, StaleBaseErr
 from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.flows.proposals import Proposal, Proposals
 from flowise_dev_agent.flows.views import difference
-from flowise_dev_agent.patch import GraphIR, errors, payload_sha256
+from flowise_dev_agent.patch import Finding, GraphIR, errors, payload_sha256
 from flowise_dev_agent.persistence import Blobs, Claim, SessionRow, Sessions, Versions, WriteIntents
 from flowise_dev_agent.persistence.read_model import public_status
 from flowise_dev_agent.persistence.runs import RunResult
@@ -148,20 +148,8 @@ class FlowWriter:
         findings = await self._proposals.check(proposal)
         problems = errors(findings)
         title = masked(clean_text(proposal.title))
-        write = FlowWrite(
-            operation=proposal.operation,
-            name=proposal.name,
-            type=proposal.type,
-            sha256=_sha256(proposal.flow_data),
-            base=_base(proposal),
-            source=proposal.source,
-            ops=proposal.ops,
-            credentials=proposal.credentials,
-            references=proposal.references,
-            settings=proposal.settings,
-            findings=[finding for finding in findings if finding.severity == "warning"][:_MOST_WARNINGS],
-        )
         if body.dry_run:
+            write = _write(proposal, findings)
             shown = await asyncio.to_thread(_difference, proposal)
             # An import writes only the caller's content; a flow on the server may hold content of others.
             flow_data = proposal.flow_data if proposal.operation == "import" else None
@@ -180,6 +168,8 @@ class FlowWriter:
                 details={"findings": [finding.model_dump(mode="json") for finding in problems]},
             )
         self._approvals.check_direct(proposal.base.id if proposal.base else None, proposal.name)
+        proposal = await self._proposals.with_made(proposal)
+        write = _write(proposal, findings)
         row = await self._sessions.start(
             NewSession(
                 id=uuid4(),
@@ -294,6 +284,22 @@ class FlowWriteExecution:
             self._conflicts = [result.conflict] if result.conflict else []
             raise stale_base(self._write.name, result)
         return result
+
+
+def _write(proposal: Proposal, findings: list[Finding]) -> FlowWrite:
+    return FlowWrite(
+        operation=proposal.operation,
+        name=proposal.name,
+        type=proposal.type,
+        sha256=_sha256(proposal.flow_data),
+        base=_base(proposal),
+        source=proposal.source,
+        ops=proposal.ops,
+        credentials=proposal.credentials,
+        references=proposal.references,
+        settings=proposal.settings,
+        findings=[finding for finding in findings if finding.severity == "warning"][:_MOST_WARNINGS],
+    )
 
 
 def _base(proposal: Proposal) -> BaseFlow | None:

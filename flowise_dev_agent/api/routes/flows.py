@@ -1,5 +1,6 @@
 """Flows: found by words, drawn, compared, tried out, written."""
 
+import asyncio
 from typing import Annotated
 from uuid import UUID
 
@@ -27,6 +28,7 @@ from flowise_dev_agent.flows.service import FlowService
 from flowise_dev_agent.patch import CanvasView
 from flowise_dev_agent.schemas.change import FlowChange, SessionChange
 from flowise_dev_agent.schemas.chat import CHAT_ID_PATTERN, ChatAnswer, ChatQuestion
+from flowise_dev_agent.schemas.flow_exports import read_flows
 from flowise_dev_agent.schemas.flow_tests import FlowTestView, TestFlow, TestFlowText, ValidatedFlow, ValidateFlow
 from flowise_dev_agent.schemas.flow_writes import (
     ApplyToFlow,
@@ -35,6 +37,8 @@ from flowise_dev_agent.schemas.flow_writes import (
     FlowWriteResult,
     ImportFlow,
     PromoteFlow,
+    ReadExport,
+    ReadFlows,
 )
 from flowise_dev_agent.schemas.flows import FlowPage, FlowPreview, FlowSummary, FlowView, PreviewFlow
 from flowise_dev_agent.schemas.turns import Conversation
@@ -259,6 +263,12 @@ async def export_flow(response: Response, chatflow_id: FlowId, flows: Flows, ins
 async def flow_ops(chatflow_id: FlowId, flows: Flows, instance: Instance = None) -> FlowOps:
     """The ops that build a flow from nothing."""
     return await flows.ops(str(chatflow_id), instance)
+
+
+@router.post("/flows/import/read", responses=declared())
+async def read_flows_of_a_file(body: ReadExport) -> ReadFlows:
+    """The flows of a file that Flowise wrote, each as the body of an import. Nothing is written."""
+    return await asyncio.to_thread(read_flows, body)
 
 
 @router.post("/flows/import", responses=_WRITING | declared(*_WRITES))

@@ -1,6 +1,7 @@
 """`export`, `import`, `diff`, `apply`, `promote`: flows as files, by a service."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -8,6 +9,8 @@ from uuid import uuid4
 import pytest
 
 from flowise_dev_agent.cli.startup import Exit
+from flowise_dev_agent.patch import AddNode, Connect, GraphIR, Schemas, SetParam, compile_ops
+from tests.fixtures.golden_flows import GOLDEN, NOWHERE
 from tests.unit.cli.conftest import Run
 from tests.unit.patch.test_cases import case
 from tests.writing_world import BOT, DEV_KEY, PROD_KEY, Servers
@@ -156,7 +159,7 @@ def test_a_workspace_of_flowise_is_imported_flow_by_flow(run: Run, servers: Serv
             }
         ],
         "AgentFlow": [{"id": str(uuid4()), "name": "Steps", "flowData": json.dumps(sequential)}],
-        "Tool": [{"id": str(uuid4()), "name": "weather"}],
+        "DocumentStore": [{"id": str(uuid4()), "name": "Handbook"}],
     }
     Path("ExportData.json").write_text(json.dumps(rows))
 
@@ -165,7 +168,7 @@ def test_a_workspace_of_flowise_is_imported_flow_by_flow(run: Run, servers: Serv
     assert servers.dev.calls == []
     said = made_by(run, "import", "ExportData.json", "--yes")
     assert "credential 'main' (by type)" in " ".join(said.split())
-    assert "not imported: 1 Tool" in said
+    assert "not imported: 1 DocumentStore" in said
     made = {row.name: row for row in servers.dev.flows.values() if row.id != BOT}
     assert {name: row.type for name, row in made.items()} == {"Sales": "CHATFLOW", "Steps": "MULTIAGENT"}
     sales = made["Sales"]
@@ -179,3 +182,55 @@ def test_a_workspace_of_flowise_is_imported_flow_by_flow(run: Run, servers: Serv
     made_by(run, "export", sales.id, "-o", "sales.json")
     document = json.loads(Path("sales.json").read_text())
     assert (document["category"], document["chatbotConfig"]) == ("sales;new", '{"starterPrompts":{}}')
+
+
+def test_custom_tools_and_variables_of_an_export_are_made_where_the_server_lacks_them(
+    run: Run, servers: Servers, schemas: Schemas, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After a question, and once: a second import finds them by name."""
+    tools: dict[str, str] = {}
+    variables: dict[str, str] = {}
+
+    async def create_tool(name: str, columns: Mapping[str, str]) -> str:
+        assert columns == {"func": "return 'sunny'", "schema": "[]"}
+        tools[(id_ := str(uuid4()))] = name
+        return id_
+
+    async def create_variable(name: str, columns: Mapping[str, str]) -> str:
+        variables[name] = columns["value"]
+        return str(uuid4())
+
+    async def list_tools() -> list[dict[str, str]]:
+        return [{"id": id_, "name": name} for id_, name in tools.items()]
+
+    async def list_variables() -> list[dict[str, str]]:
+        return [{"name": name, "type": "static"} for name in variables]
+
+    for made in (create_tool, create_variable, list_tools, list_variables):
+        monkeypatch.setattr(servers.dev, made.__name__, made, raising=False)
+    there = str(uuid4())
+    ops = [
+        *GOLDEN["tool_agent"]({**NOWHERE, "openAIApi": DEV_KEY}),
+        AddNode(node_name="customTool", node_id="weather", params={"selectedTool": there}),
+        Connect(source_node_id="weather", target_node_id="toolAgent_0", target_anchor="tools"),
+        SetParam(node_id="toolAgent_0", param_name="systemMessage", value="Be {{$vars.tone}}."),
+    ]
+    flow = compile_ops(GraphIR.empty(), ops, schemas).flow_data
+    rows = {
+        "ChatFlow": [{"id": str(uuid4()), "name": "Weather", "flowData": flow}],
+        "Tool": [{"id": there, "name": "weather", "func": "return 'sunny'", "schema": "[]"}],
+        "Variable": [{"id": str(uuid4()), "name": "tone", "value": "kind", "type": "static"}],
+    }
+    Path("ExportData.json").write_text(json.dumps(rows))
+
+    said = " ".join(made_by(run, "import", "ExportData.json", "--dry-run").split())
+    assert "custom tool 'weather': is made; variable 'tone': is made" in said
+    made_by(run, "import", "ExportData.json", code=4)  # nobody is there to agree
+    assert (tools, variables, servers.dev.calls) == ({}, {}, [])
+    made_by(run, "import", "ExportData.json", "--yes")
+    assert (list(tools.values()), variables) == (["weather"], {"tone": "kind"})
+    (row,) = [row for row in servers.dev.flows.values() if row.name == "Weather"]
+    assert there not in row.flow_data
+    assert next(iter(tools)) in row.flow_data
+    made_by(run, "import", "ExportData.json", "--yes")
+    assert len(tools) == 1

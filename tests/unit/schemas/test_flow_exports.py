@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from flowise_dev_agent.errors import InvalidInputError
-from flowise_dev_agent.schemas.flow_exports import read_export
+from flowise_dev_agent.schemas.flow_exports import import_of, read_export, read_flows
+from flowise_dev_agent.schemas.flow_writes import ReadExport
 from tests.unit.patch.test_cases import case
 
 EMPTY = {"nodes": [], "edges": []}
@@ -27,8 +28,34 @@ def test_a_workspace_gives_its_flows_with_their_kinds_and_names_what_else_it_has
     export = read_export(json.dumps(workspace))
     kinds = {flow.name: flow.type for flow in export.flows}
     assert kinds == {"Support": "CHATFLOW", "Steps": "AGENTFLOW", "Team": "MULTIAGENT"}
-    assert export.others == {"AssistantFlow": 1, "Tool": 1}
+    assert export.others == {"AssistantFlow": 1}
     assert export.named["t"] == "weather"
+
+
+def test_the_request_of_a_flow_has_what_the_flow_names_and_nothing_else() -> None:
+    workspace = {
+        "ChatFlow": [_row("flow-1", "Ask", flow={"nodes": [], "edges": [], "said": "tool-1 $vars.tone"})],
+        "Tool": [
+            {
+                "id": "tool-1",
+                "name": "weather",
+                "schema": "[]",
+                "func": "return 1",
+                "createdDate": "2026",
+                "color": None,
+            },
+            {"id": "tool-2", "name": "other"},
+            "no row",
+        ],
+        "Variable": [{"id": "v", "name": "tone", "value": "kind", "type": "static"}, {"id": "w", "name": "rest"}],
+    }
+    export = read_export(json.dumps(workspace))
+    body = import_of(export, export.flows[0], name="Ask")
+    assert [(one.kind, one.id, one.name, one.columns) for one in body.missing] == [
+        ("custom tool", "tool-1", "weather", {"schema": "[]", "func": "return 1"}),
+        ("variable", "v", "tone", {"value": "kind", "type": "static"}),
+    ]
+    assert body.named == {"tool-1": "weather"}
 
 
 def test_a_row_keeps_its_settings_and_says_what_is_left_out() -> None:
@@ -58,3 +85,13 @@ def test_a_called_flow_comes_before_its_caller() -> None:
 def test_a_file_without_a_flow_is_refused(text: str) -> None:
     with pytest.raises(InvalidInputError):
         read_export(text)
+
+
+def test_a_file_is_read_as_requests_for_the_page() -> None:
+    workspace = {"ChatFlow": [_row("flow-1", " ", deployed=True)], "DocumentStore": [{"id": "s", "name": "Handbook"}]}
+    found = read_flows(ReadExport(text=json.dumps(workspace), name="export.json"))
+    (flow,) = found.flows
+    assert (flow.request.name, flow.request.type, flow.left_out) == ("export.json", "CHATFLOW", ["deployed"])
+    assert found.others == {"DocumentStore": 1}
+    with pytest.raises(InvalidInputError, match="name"):
+        read_flows(ReadExport(text=json.dumps({"ChatFlow": [_row("flow-1", "x" * 300)]})))
