@@ -21,24 +21,23 @@ _READ: Final = 8000
 
 
 class Known(BaseModel):
-    """Known cause of a failure: matching texts, category, explanation and remedy."""
+    """Known cause of a failure: its category, and the texts by which it is known. The catalogue says what to do."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     cause: str
     category: VerdictCategory
     texts: tuple[str | tuple[str, ...], ...]
-    explanation: str
-    remedy: str
     answer: str
 
     @property
     def advice(self) -> str:
-        return f"{self.explanation} {self.remedy}"
+        """Explanation and remedy."""
+        return text(f"known_error.{self.cause}")
 
-    def explains(self, text: str) -> bool:
+    def explains(self, error: str) -> bool:
         """True if a lower-case error text matches this cause."""
-        return any(all(_holds(text, part) for part in ((one,) if isinstance(one, str) else one)) for one in self.texts)
+        return any(all(_holds(error, part) for part in ((one,) if isinstance(one, str) else one)) for one in self.texts)
 
 
 def _holds(text: str, part: str) -> bool:
@@ -75,9 +74,9 @@ PLAYBOOK: Final[dict[VerdictCategory, str]] = {
 FIXES: Final[dict[VerdictCategory, str]] = {category: text(f"remedy.{category}") for category in PLAYBOOK}
 
 
-def known(text: str) -> Known | None:
+def known(error: str) -> Known | None:
     """Known cause of an error text, if there is one."""
-    read = text[:_READ].lower()
+    read = error[:_READ].lower()
     return next((entry for entry in KNOWN if entry.explains(read)), None)
 
 

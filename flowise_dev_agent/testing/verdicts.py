@@ -20,7 +20,7 @@ from flowise_dev_agent.flowise.models import Prediction
 from flowise_dev_agent.sanitize import shortened
 from flowise_dev_agent.schemas.verdict import FLOW_BUGS, NOT_THE_FLOW, PassK, Trial, Verdict, VerdictCategory
 from flowise_dev_agent.testing import playbook
-from flowise_dev_agent.texts import sentences, text
+from flowise_dev_agent.texts import Text, sentences, text
 
 _REASON_CHARS = 120
 
@@ -49,6 +49,9 @@ def classify_failure(error: FlowiseError) -> VerdictCategory:
 
 def failure_text(error: FlowiseError) -> str:
     """Flowise's message for a failed prediction, without address, call and status; the error's text if it sent none."""
+    seconds = error.message.params.get("seconds") if isinstance(error.message, Text) else None
+    if seconds and isinstance(error, FlowiseTimeoutError):
+        return text("verdict.no_answer_in_time", seconds=seconds)
     said = (error.details or {}).get("flowise_message")
     return (_WHERE.sub("", said) if isinstance(said, str) else "") or sentences(error.message, error.hint or "")
 

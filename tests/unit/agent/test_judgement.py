@@ -18,6 +18,7 @@ from flowise_dev_agent.planning.prompts import plan_prompt
 from flowise_dev_agent.schemas.verdict import FLOW_BUGS, Verdict
 from flowise_dev_agent.testing import playbook
 from flowise_dev_agent.testing.verdicts import classify_failure, failure_text
+from flowise_dev_agent.texts import translated
 from tests.support.requests import plan_request
 from tests.unit.agent.rig import OPENAI, Bench, plan
 from tests.unit.agent.test_graph import ops
@@ -71,8 +72,8 @@ def test_p26_known_error_texts_are_classed_by_whose_fault_they_are(text: str, ca
 @pytest.mark.parametrize("entry", playbook.KNOWN, ids=lambda entry: entry.cause)
 def test_each_recorded_answer_is_explained_by_its_own_cause(entry: playbook.Known) -> None:
     assert playbook.known(PREFIX + entry.answer) == entry
-    assert entry.explanation.endswith(".")
-    assert entry.remedy.endswith(".")
+    assert entry.advice.endswith(".")
+    assert all(translated(entry.advice, language) != entry.advice for language in ("de", "fr", "es"))
 
 
 def test_at_least_sixty_causes_are_told_apart() -> None:
