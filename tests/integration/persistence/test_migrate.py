@@ -70,7 +70,7 @@ async def test_ten_migrations_at_once_on_an_empty_database_all_succeed(empty_dsn
     [(None, False), ("9980_earlier.sql", False), ("", True), ("0100_webhooks.sql", True)],
     ids=["not said", "unknown here", "nothing", "known here"],
 )
-async def test_a_newer_database_is_refused_unless_it_says_that_this_code_works_beside_it(
+async def test_p122_a_newer_database_is_refused_unless_it_says_that_this_code_works_beside_it(
     empty_dsn: str, needs: str | None, fits: bool
 ) -> None:
     await migrate(empty_dsn)

@@ -8,11 +8,13 @@ import pytest
 from flowise_dev_agent.errors import FlowiseServerError
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import AddNode, Connect, Finding, GraphIR, OptionEntry, compile_ops
+from flowise_dev_agent.planning.context import PlanContext
 from flowise_dev_agent.planning.passes.feasibility import reviewed
-from flowise_dev_agent.planning.pipeline import Review
+from flowise_dev_agent.planning.passes.target import target
+from flowise_dev_agent.planning.pipeline import OF_FORM, OF_PROPOSAL, Review
 from flowise_dev_agent.planning.values import with_files_to_come
 from flowise_dev_agent.schemas.plan import Part, Plan, PlannedNode, PlannedValue
-from tests.support.requests import plan_request
+from tests.support.requests import UPDATE, plan_request
 from tests.unit.agent.rig import BenchFlowise, plan
 from tests.unit.agent.test_update import made_for
 
@@ -312,3 +314,11 @@ async def test_what_the_prompt_tells_to_write_is_no_finding(catalogue: NodeStore
     assert await review(promised, catalogue) == []
     (stand_in,) = with_files_to_come(promised, catalogue.schemas).values
     assert (stand_in.param, stand_in.value) == ("url", "[PLACEHOLDER: the address of the page]")
+
+
+def test_p119_the_kind_of_a_flow_that_is_changed_is_known_before_any_check(catalogue: NodeStore) -> None:
+    assert OF_PROPOSAL[0] is target
+    assert OF_FORM[0] is target
+    given = planned("llmAgentflow_0").model_copy(update={"flow_kind": "CHATFLOW"})
+    request = plan_request(catalogue, intent=UPDATE, target="Bot", target_kind="AGENTFLOW")
+    assert target(PlanContext(plan=given, request=request)).plan.flow_kind == "AGENTFLOW"

@@ -20,6 +20,7 @@ from flowise_dev_agent.patch import (
     UnsetParam,
     compile_ops,
 )
+from flowise_dev_agent.patch.model.equal_values import same_value
 from flowise_dev_agent.patch.model.nested import parse_path, value_at
 from flowise_dev_agent.planning.added_text import with_added_text
 from flowise_dev_agent.planning.details import plan_details
@@ -66,6 +67,24 @@ def test_a_planned_value_of_a_node_in_the_flow_holds(ops: list[PatchOp], catalog
     wanted = contract(planned("chatOpenAI_0"), values=[value("chatOpenAI_0", "temperature", 0.2)])
     after, _ = built(ops, wanted, catalogue)
     assert stored(after, "chatOpenAI_0", "temperature") == 0.2
+
+
+def test_p110_true_is_not_the_text_true(catalogue: NodeStore) -> None:
+    assert not same_value([{"value2": "true"}], [{"value2": True}])
+    row: dict[str, Any] = {"type": "string", "value1": "{{ $form.rush }}", "operation": "equal", "value2": "true"}
+    base = compile_ops(
+        GraphIR.empty(),
+        [AddNode(node_name="conditionAgentflow", node_id="conditionAgentflow_0", params={"conditions": [row]})],
+        catalogue.schemas,
+    ).graph
+    wanted = contract(
+        planned("conditionAgentflow_0"),
+        values=[value("conditionAgentflow_0", "conditions", [{**row, "type": "boolean", "value2": True}])],
+    )
+    completed = with_planned_values([], wanted, base)
+    assert len(completed) == 1
+    after = compile_ops(base, completed, catalogue.schemas).graph
+    assert stored(after, "conditionAgentflow_0", "conditions[0].value2") is True
 
 
 @pytest.mark.parametrize("ops", [[], [HOT]], ids=["left out", "another value"])

@@ -62,7 +62,7 @@ def _credential_of(text: str) -> str:
     return next(node["data"]["credential"] for node in json.loads(text)["nodes"] if node["id"] == "chatOpenAI_0")
 
 
-def test_a_flow_from_elsewhere_gets_the_credentials_of_its_server(schemas: Schemas) -> None:
+def test_p116_a_flow_from_elsewhere_gets_the_credentials_of_its_server(schemas: Schemas) -> None:
     one, two = credential(MAIN, "main"), credential(OTHER, "other")
     text, (got,) = bind(CASE, schemas, [one], {})
     assert (_credential_of(text), got.by, got.nodes, got.target_name) == (MAIN, "type", ["OpenAI"], "main")

@@ -1,4 +1,5 @@
 """Flows of the types that are carried through (MULTIAGENT, ASSISTANT), the keys of tabs, and laws of editing."""
+# pyright: reportTypedDictNotRequiredAccess=false
 
 import json
 import random
@@ -200,3 +201,10 @@ def test_order_of_ops_changes_no_byte_of_any_kind_of_flow(schemas: Schemas, name
         others = [op for op in ops if op not in lists]
         chance.shuffle(others)
         assert compile_ops(GraphIR.empty(), [*others, *lists], schemas).flow_data == flow.flow_data
+
+
+@pytest.mark.parametrize("kind", ["MULTIAGENT", "ASSISTANT", "AGENT", ""])
+def test_p115_a_kind_without_rules_is_not_called_valid(kind: str, schemas: Schemas) -> None:
+    flow = compile_ops(GraphIR.empty(), GOLDEN["chat"](BIND), schemas).flow_data
+    codes = {one.code for one in validate_flow(flow, schemas=schemas, credentials=None, kind=kind)}
+    assert codes & {"NOT_CHECKED", "KIND_UNKNOWN"}

@@ -58,7 +58,7 @@ def test_the_request_of_a_flow_has_what_the_flow_names_and_nothing_else() -> Non
     assert body.named == {"tool-1": "weather"}
 
 
-def test_a_row_keeps_its_settings_and_says_what_is_left_out() -> None:
+def test_p116_a_row_keeps_its_settings_and_says_what_is_left_out() -> None:
     row = {**case("I3-settings-of-a-row-dropped")["file"], "flowData": json.dumps(EMPTY)}
     (flow,) = read_export(json.dumps(row)).flows
     assert flow.settings.category == "sales"
