@@ -196,7 +196,7 @@ class Runtime:
             sessions, runs = Sessions(database, queue, outbox.add), Runs(database, queue, outbox.add)
             events, deliveries = Events(database), Deliveries(database, queue)
             refreshes, flow_tests = Refreshes(database, queue), FlowTests(database, queue)
-            feed = await stack.enter_async_context(Feed(events, direct_dsn, poll_secs=timings.poll))
+            feed = await stack.enter_async_context(Feed(events, database.notices, direct_dsn, poll_secs=timings.poll))
             service = SessionService(
                 database=database,
                 sessions=sessions,

@@ -21,6 +21,7 @@ from psycopg_pool import AsyncConnectionPool, PoolClosed
 
 from flowise_dev_agent.caller import current_caller, serving
 from flowise_dev_agent.errors import DatabaseUnavailableError, LeaseLostError
+from flowise_dev_agent.persistence.notices import Notices
 from flowise_dev_agent.sanitize import json_text
 from flowise_dev_agent.texts import text
 
@@ -334,6 +335,7 @@ class Database:
         self, dsn: str, *, min_size: int = 2, max_size: int = 10, connect_timeout: float = 5.0, pooler: bool = False
     ) -> None:
         self._connect_timeout = connect_timeout
+        self.notices = Notices(self.connection)
         self.pool: AsyncConnectionPool[Connection] = _Pool(
             dsn,
             connection_class=_Connection,
@@ -367,6 +369,7 @@ class Database:
 
     async def close(self) -> None:
         """Close all connections."""
+        await self.notices.close()
         await self.pool.close()
 
     async def __aenter__(self) -> Self:

@@ -4,57 +4,18 @@ The statement that inserts also raises the counter in the sessions row. So rows 
 numbers, and a reader that follows them misses nothing.
 """
 
-import asyncio
-import json
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, Final, Literal
+from typing import Any, Final
 from uuid import UUID
 
-from psycopg import AsyncCursor
-
-from flowise_dev_agent.errors import DatabaseUnavailableError, LeaseLostError
+from flowise_dev_agent.errors import LeaseLostError
 from flowise_dev_agent.persistence.database import Connection, Database, Lease, jsonb
+from flowise_dev_agent.persistence.notices import What
 from flowise_dev_agent.redaction import masked, redacted
 from flowise_dev_agent.sanitize import bounded, clean_json, shortened
-
-#: Notices "<session id> event" and "<session id> settled"; the second one when the final status is committed.
-EVENTS_CHANNEL: Final = "fda_events"
-
-
-_TELL: Final = "SELECT pg_notify(%s, notice) FROM unnest(%s::text[]) AS notice"
-
-
-What = Literal["event", "settled", "deleted"]
-
-
-class Notices:
-    """Sends notices; notices that arrive meanwhile are sent together.
-
-    Send them after the commit, on their own: inside a transaction NOTIFY takes a lock on the whole database.
-    """
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-        self._turn = asyncio.Lock()
-        self._waiting: dict[str, None] = {}
-
-    async def tell(self, session_id: UUID, what: What) -> None:
-        """Notify all readers of the session; returns once the notice is sent.
-
-        A failure raises nothing: the commit is done, and readers also poll.
-        """
-        self._waiting[f"{session_id} {what}"] = None
-        async with self._turn:
-            if not self._waiting:
-                return  # sent together with an earlier one
-            notices, self._waiting = list(self._waiting), {}
-            with suppress(DatabaseUnavailableError):
-                async with self._database.connection() as connection:
-                    # The owner does not matter here.
-                    await AsyncCursor(connection).execute(_TELL, (EVENTS_CHANNEL, notices))
 
 
 @asynccontextmanager
@@ -62,15 +23,11 @@ async def transaction_with_notice(database: Database, session_id: UUID, what: Wh
     """A transaction whose commit is followed by a notice."""
     async with database.transaction() as connection:
         yield connection
-    await Notices(database).tell(session_id, what)
+    await database.notices.tell(session_id, what)
 
 
-#: Whole events without a number, never stored.
-LIVE_CHANNEL: Final = "fda_live"
 MAX_SUMMARY_CHARS: Final = 200
 MAX_DATA_BYTES: Final = 4_000
-#: Postgres accepts notices below 8000 bytes.
-MAX_LIVE_BYTES: Final = 7_500
 
 #: The parameter `events` as rows, in order: an item of a FROM clause.
 ITEMS: Final = """
@@ -188,7 +145,6 @@ class Events:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._notices = Notices(database)
 
     async def append(
         self, lease: Lease, session_id: UUID, events: Sequence[NewEvent], *, flowise_calls: int = 0
@@ -206,17 +162,11 @@ class Events:
             cursor = await connection.execute(_APPEND_FENCED, params)
             if cursor.rowcount == 0:
                 raise LeaseLostError("The session was deleted in the meantime.")
-        await self._notices.tell(session_id, "event")
+        await self._database.notices.tell(session_id, "event")
 
-    async def send_live(self, events: Sequence[StoredEvent]) -> None:
-        """Send events to current listeners: neither stored nor numbered, and dropped if they are too big."""
-        payloads = [payload for event in events if (payload := _live_payload(event))]
-        if payloads:
-            async with self._database.connection() as connection:
-                await connection.execute(
-                    "SELECT pg_notify(%s, payload) FROM jsonb_array_elements_text(%s) AS payload",
-                    (LIVE_CHANNEL, jsonb(payloads)),
-                )
+    async def send_live(self, session_id: UUID, events: Sequence[StoredEvent]) -> None:
+        """Send events to current readers, see `Notices.send_live`."""
+        await self._database.notices.send_live(session_id, map(_live_payload, events))
 
     async def read(
         self, session_id: UUID, *, after: int, limit: int = 500, types: Sequence[str] | None = None
@@ -257,8 +207,8 @@ class Events:
         return {row["id"]: (row["event_seq"], row["status"]) for row in rows}
 
 
-def _live_payload(event: StoredEvent) -> str | None:
-    payload = clean_json(
+def _live_payload(event: StoredEvent) -> Any:
+    return clean_json(
         {
             "session_id": event.session_id,
             "ts": event.ts.isoformat(),
@@ -271,8 +221,6 @@ def _live_payload(event: StoredEvent) -> str | None:
             "data": bounded(redacted(event.data), MAX_DATA_BYTES),
         }
     )
-    text = json.dumps(payload, ensure_ascii=False)
-    return text if len(text.encode()) <= MAX_LIVE_BYTES else None
 
 
 async def insert(connection: Connection, session_id: UUID, run_id: UUID | None, events: Sequence[NewEvent]) -> None:

@@ -163,7 +163,7 @@ class Slot:
         await self._consumer.wake(RUN_QUEUE, job_id)
 
 
-class _Jobs(JobManager):
+class Jobs(JobManager):
     """Gives consumers the jobs of this process from memory, and sends one heartbeat statement for all of them."""
 
     def __init__(self, connector: PsycopgConnector, heartbeat_secs: float) -> None:
@@ -307,7 +307,7 @@ class Queue:
             name="flowise-dev-agent-queue",
         )
         self.app = App(connector=connector)
-        self._jobs = _Jobs(connector, heartbeat_secs)
+        self._jobs = Jobs(connector, heartbeat_secs)
         self.app.job_manager = self._jobs
         self._wakers: set[asyncio.Task[None]] = set()
 

@@ -16,7 +16,6 @@ from flowise_dev_agent.persistence.events import (
     INSERT_ITEMS,
     ITEMS,
     NewEvent,
-    Notices,
     event_params,
     insert,
     last_phase,
@@ -197,7 +196,6 @@ class Runs:
         self._database = database
         self._queue = queue
         self._on_rest = on_rest
-        self._notices = Notices(database)
 
     async def claim(self, run_id: UUID, job_id: int, owner: str | None = None) -> Claim | None:
         """Become the owner of the run; None if the job is not the run's current one or the run is over.
@@ -265,7 +263,7 @@ class Runs:
             if on_rest:
                 await on_rest(connection, session_id)
         self._queue.removed(claim.job_id)
-        await self._notices.tell(session_id, "settled")
+        await self._database.notices.tell(session_id, "settled")
 
     async def requeue(
         self, lease: Lease, session_id: UUID, *, attempt: int, delay: float = 0.0, event: NewEvent | None = None

@@ -251,7 +251,7 @@ class EventWriter:
                 self._written_at = asyncio.get_running_loop().time()
             while self._live:
                 batch = [self._live.popleft() for _ in range(min(len(self._live), _BATCH))]
-                await self._events.send_live(batch)
+                await self._events.send_live(self._session_id, batch)
         except DatabaseUnavailableError:
             self._live.clear()  # nobody could have received it
             await asyncio.sleep(_RETRY_SECS)

@@ -1,4 +1,4 @@
-"""Fan-out of the event log to all readers in this process, over one LISTEN connection.
+"""Fan-out of the event log to all readers in this process: by memory from its own runs, by LISTEN from others.
 
 Each followed session has a hub: one shared read of the log fills a ring, and each reader is a cursor over that ring. A
 reader that falls behind the ring, or begins in the past, reads the log itself until it has caught up. Notices get lost
@@ -7,12 +7,12 @@ would take too many database connections.
 """
 
 import asyncio
-import json
 import logging
 import random
 from collections import deque
-from collections.abc import AsyncGenerator, Container, Generator
+from collections.abc import AsyncGenerator, Container, Generator, Mapping
 from contextlib import aclosing, contextmanager, suppress
+from contextvars import Context
 from datetime import datetime
 from types import TracebackType
 from typing import Any, Final, Self
@@ -24,7 +24,7 @@ from flowise_dev_agent.caller import SERVICE, acting_for, current_caller
 from flowise_dev_agent.errors import DatabaseUnavailableError, SessionNotFoundError
 from flowise_dev_agent.persistence import Events, StoredEvent
 from flowise_dev_agent.persistence.database import across_owners, listening_connection
-from flowise_dev_agent.persistence.events import EVENTS_CHANNEL, LIVE_CHANNEL
+from flowise_dev_agent.persistence.notices import EVENTS_CHANNEL, LIVE_CHANNEL, Notices
 from flowise_dev_agent.texts import text
 from flowise_dev_agent.timings import end_tasks
 
@@ -91,8 +91,9 @@ class Feed:
     `dsn` must reach Postgres directly (LISTEN does not pass a transaction pooler).
     """
 
-    def __init__(self, events: Events, dsn: str, *, poll_secs: float = 5.0) -> None:
+    def __init__(self, events: Events, notices: Notices, dsn: str, *, poll_secs: float = 5.0) -> None:
         self._events = events
+        self._notices = notices
         self._dsn = dsn
         self._poll_secs = poll_secs
         self._hubs: dict[UUID, _Hub] = {}
@@ -102,6 +103,7 @@ class Feed:
         self._listening = asyncio.Event()
 
     async def __aenter__(self) -> Self:
+        self._notices.feed = self
         self._tasks = [
             asyncio.create_task(self._listen(), name="feed-listen"),
             asyncio.create_task(self._poll(), name="feed-poll"),
@@ -143,6 +145,7 @@ class Feed:
         with self._hub(session_id) as hub:
             seq = after_seq
             over = await self._begin(hub)
+            await self._notices.announce([session_id])
             position = -1  # behind any ring: begin with the log
             while not self._closed:
                 changed = hub.changed()
@@ -236,7 +239,9 @@ class Feed:
     def _mark(self, hub: _Hub) -> None:
         hub.dirty = True
         if hub.reading is None or hub.reading.done():
-            hub.reading = asyncio.create_task(self._read(hub), name=f"feed-read-{hub.session_id}")
+            # Not in the context of the run whose event it may be.
+            task = asyncio.create_task(self._read(hub), name=f"feed-read-{hub.session_id}", context=Context())
+            hub.reading = task
 
     async def _read(self, hub: _Hub) -> None:
         while hub.dirty and hub.last_seq is not None:
@@ -269,7 +274,7 @@ class Feed:
                     self._mark_all()
                     async for notice in connection.notifies():
                         try:
-                            self._receive(notice.channel, notice.payload)
+                            self._notices.received(notice.channel, notice.payload)
                         except (ValueError, KeyError):  # not one of ours
                             logger.warning("A notice on %s could not be read.", notice.channel)
             except psycopg.Error as error:
@@ -278,14 +283,17 @@ class Feed:
             await asyncio.sleep(delay * random.uniform(0.5, 1.0))  # noqa: S311 - only spreads reconnects
             delay = min(delay * 2, longest)
 
-    def _receive(self, channel: str, payload: str) -> None:
-        if channel == LIVE_CHANNEL:
-            event = _live_event(json.loads(payload))
-            if (hub := self._hubs.get(event.session_id)) is not None:
-                hub.put_live(event)
-            return
-        text, _, what = payload.partition(" ")
-        session_id = UUID(text)
+    def live(self, event: Mapping[str, Any]) -> None:
+        """Give a live event to the readers of its session. Raises ValueError and KeyError for anything else."""
+        if (hub := self._hubs.get(UUID(event["session_id"]))) is not None:
+            hub.put_live(_live_event(event))
+
+    def reads(self, session_id: UUID) -> bool:
+        """True if this process reads the session."""
+        return session_id in self._hubs
+
+    def notice(self, session_id: UUID, what: str) -> None:
+        """Wake the readers of a session, see `Notices`."""
         if (hub := self._hubs.get(session_id)) is not None:
             hub.deleted = hub.deleted or what == "deleted"
             self._mark(hub)
@@ -303,6 +311,7 @@ class Feed:
                     heads = await self._events.heads([*self._hubs, *self._settled])
             except DatabaseUnavailableError:
                 continue
+            await self._notices.announce(self._hubs)
             self._wake_waiters({id_ for id_, (_, status) in heads.items() if status in _WORKING_ROW_STATUSES})
             for hub in list(self._hubs.values()):
                 if hub.session_id not in heads:
@@ -333,7 +342,7 @@ async def set_within(event: asyncio.Event, seconds: float) -> None:
             await event.wait()
 
 
-def _live_event(payload: dict[str, Any]) -> StoredEvent:
+def _live_event(payload: Mapping[str, Any]) -> StoredEvent:
     return StoredEvent(
         session_id=UUID(payload["session_id"]),
         seq=None,

@@ -18,7 +18,7 @@ from flowise_dev_agent.errors import (
 )
 from flowise_dev_agent.ops import Runtime
 from flowise_dev_agent.persistence import Blobs, Events, Sessions
-from flowise_dev_agent.persistence.queue import RUN_QUEUE, _Jobs
+from flowise_dev_agent.persistence.queue import RUN_QUEUE, Jobs
 from flowise_dev_agent.schemas.base import Failure
 from flowise_dev_agent.schemas.interrupts import ClarificationInterrupt
 from flowise_dev_agent.schemas.requests import ResumeSession, StartSession
@@ -31,7 +31,7 @@ from tests.runtime_world import FAST, PLAN, RESULT, World, running_engine, scrip
 WAIT = 20.0
 
 
-def answer(view: SessionView, **value: object) -> ResumeSession:
+def answer(view: SessionView, **value: Any) -> ResumeSession:
     assert view.interrupt is not None
     return ResumeSession(interrupt_id=view.interrupt.id, answer=value or {"ok": True})
 
@@ -162,20 +162,20 @@ async def test_what_was_queued_before_a_consumer_listened_starts_when_it_listens
     database_dsn: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looked, queued = asyncio.Event(), asyncio.Event()
-    listen, fetch = PsycopgConnector.listen_notify, _Jobs.fetch_job
+    listen, fetch = PsycopgConnector.listen_notify, Jobs.fetch_job
 
     async def listen_late(self: Any, on_notification: Any, channels: Any) -> None:
         await queued.wait()
         await listen(self, on_notification=on_notification, channels=channels)
 
-    async def fetched(self: _Jobs, queues: Any, worker_id: int) -> Any:
+    async def fetched(self: Jobs, queues: Any, worker_id: int) -> Any:
         job = await fetch(self, queues, worker_id)
         if RUN_QUEUE in queues and job is None:
             looked.set()
         return job
 
     monkeypatch.setattr(PsycopgConnector, "listen_notify", listen_late)
-    monkeypatch.setattr(_Jobs, "fetch_job", fetched)
+    monkeypatch.setattr(Jobs, "fetch_job", fetched)
     async with running_engine(database_dsn, timings=replace(FAST, poll=600)) as engine:
         await looked.wait()
         started = [await engine.service.start(script("end:accepted")) for _ in range(3)]
@@ -338,7 +338,7 @@ async def test_polls_have_nobody_read_a_session_that_still_works_and_find_one_wh
         return await heads(self, session_ids)
 
     monkeypatch.setattr(Events, "heads", polled)
-    monkeypatch.setattr(Feed, "_receive", lambda *_: None)
+    monkeypatch.setattr(Feed, "notice", lambda *_: None)
     async with running_engine(database_dsn, timings=replace(FAST, poll=0.05)) as engine:
         await until(lambda: _healthy(engine), "the feed listens")
         view = await engine.service.start(script("gate:g", "end:accepted"))
@@ -409,7 +409,7 @@ async def test_dd_069_a_session_tells_the_durations_of_its_nodes_and_phases(engi
 async def test_the_list_filters_by_instance_chatflow_and_words_and_sums_what_it_found(engine: Runtime) -> None:
     view = await begin(engine, "work:apples", "ask:pears")
     await begin(engine, "work:plums")
-    for filters, hits in [
+    searches: list[tuple[dict[str, Any], int]] = [
         ({"text": "APPL script"}, 1),
         ({"text": "apples plums"}, 0),
         ({"text": "?!"}, 0),
@@ -418,7 +418,8 @@ async def test_the_list_filters_by_instance_chatflow_and_words_and_sums_what_it_
         ({"instance": "other"}, 0),
         ({"chatflow": "none"}, 0),
         ({"instance": "main", "text": "pears"}, 1),
-    ]:
+    ]
+    for filters, hits in searches:
         page = await engine.service.list(**filters)
         assert len(page.sessions) == hits, filters
         assert page.totals is not None
@@ -448,9 +449,9 @@ async def test_the_event_log_can_be_paged_and_narrowed_to_types(engine: Runtime)
     assert [event.seq for event in [*first.events, *rest.events]] == list(range(1, view.last_event_seq + 1))
     assert rest.next_after_seq is None
     decisions = await engine.service.event_page(view.thread_id, types=["decision"], limit=3)
-    assert [event.data.taken for event in decisions.events] == ["0", "1", "2"]
+    assert [event.data.model_dump()["taken"] for event in decisions.events] == ["0", "1", "2"]
     more = await engine.service.event_page(view.thread_id, types=["decision"], after_seq=decisions.next_after_seq or 0)
-    assert [event.data.taken for event in more.events] == ["3", "4"]
+    assert [event.data.model_dump()["taken"] for event in more.events] == ["3", "4"]
     with pytest.raises(SessionNotFoundError):
         await engine.service.event_page(uuid.uuid4())
 
@@ -461,7 +462,7 @@ async def test_p01_an_answer_to_a_question_that_was_answered_meanwhile_is_a_conf
     view = await begin(engine, "ask:one", "ask:two")
     claim = Sessions.resume
 
-    async def late(self: Sessions, *args: Any, **named: Any) -> bool:
+    async def late(self: Sessions, *args: Any, **named: Any) -> Any:
         # The slow answer has read question one; until it claims it, a quicker one leads to question two.
         monkeypatch.setattr(Sessions, "resume", claim)
         await engine.service.resume(view.thread_id, answer(view))

@@ -34,7 +34,7 @@ class Log(Events):
         self.stored += events
         self.appended.set()
 
-    async def send_live(self, events: Sequence[StoredEvent]) -> None:
+    async def send_live(self, session_id: UUID, events: Sequence[StoredEvent]) -> None:
         self.sends += 1
         self.live += events
 

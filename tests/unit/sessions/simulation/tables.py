@@ -216,8 +216,8 @@ class Tables:
         self.owned(lease)
         self.events += events
 
-    async def send_live(self, events: Any) -> None:
-        del events
+    async def send_live(self, session_id: UUID, events: Any) -> None:
+        del session_id, events
 
 
 class Intents(FakeIntents):
