@@ -278,6 +278,7 @@ async def the_first_day(
     applied = await ask("apply_to_flow", {"ops": ops}, **of_flow)
     exported = await ask("export_flow", **of_flow)
     node = {"op_type": "AddNode", "node_name": "chatOpenAI", "node_id": "chatOpenAI_0"}
+    await ask("read_flows_of_a_file", {"text": '{"nodes": [], "edges": []}'})
     await ask("import_flow", {"name": "Copy", "ops": [node], "dry_run": True})
     await ask("promote_flow", {"target": "default", "dry_run": True}, **of_flow)
     await ask("preview_flow", {"ops": [node]})

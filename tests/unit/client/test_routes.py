@@ -42,6 +42,7 @@ BODIES: dict[str, Any] = {
         requests.ResumeSession(response="yes"),
         process_conversation.ProcessConversation(message="m"),
         flow_writes.ImportFlow(ops=OPS),
+        flow_writes.ReadExport(text="{}"),
         flow_writes.ApplyToFlow(ops=OPS),
         flow_writes.PromoteFlow(target="prod"),
         flow_tests.ValidateFlow(flow_data="{}"),
