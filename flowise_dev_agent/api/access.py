@@ -132,7 +132,7 @@ ROUTES: Final[Mapping[str, tuple[Right, ...]]] = {
     "GET /settings": READ,
     "GET /health": READ,
     "GET /info": READ,
-    "GET /ready": READ,
+    "GET /ready": (),
     "GET /metrics": READ,
     "GET /auth/sign-in": (),
     "GET /auth/callback": (),

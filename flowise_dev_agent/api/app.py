@@ -1,5 +1,6 @@
 """The FastAPI app, put together."""
 
+import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
 
@@ -73,7 +74,7 @@ def create_app(settings: Settings, engine: Runtime | None = None) -> FastAPI:
             Middleware(MetricsMiddleware),
             Middleware(SecurityHeadersMiddleware),
             Middleware(OriginMiddleware, server=settings.server),
-            Middleware(ApiKeyMiddleware, api_key=settings.server.api_key, sign_in=people),
+            Middleware(ApiKeyMiddleware, server=settings.server, sign_in=people),
             Middleware(PlacesMiddleware, most=settings.server.max_connections),
             Middleware(
                 BodyLimitMiddleware,
@@ -86,6 +87,7 @@ def create_app(settings: Settings, engine: Runtime | None = None) -> FastAPI:
     app.state.settings = settings
     app.state.engine = engine
     app.state.stopping = False
+    app.state.checking = asyncio.Lock()
     app.state.sign_in = people
     app.state.limiter = build_limiter()
     problems.install(app)
@@ -125,12 +127,13 @@ def create_worker_app(settings: Settings, engine: Runtime) -> FastAPI:
             Middleware(RequestIdMiddleware),
             Middleware(SecurityHeadersMiddleware),
             Middleware(OriginMiddleware, server=settings.server),
-            Middleware(ApiKeyMiddleware, api_key=settings.server.api_key),
+            Middleware(ApiKeyMiddleware, server=settings.server),
         ],
     )
     app.state.settings = settings
     app.state.engine = engine
     app.state.stopping = False
+    app.state.checking = asyncio.Lock()
     problems.install(app)
     health.worker_router.add_to(app)
     return app

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from opentelemetry.trace import INVALID_SPAN, Span, SpanKind
-from pydantic import SecretStr
 from pydantic.networks import HttpUrl
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
@@ -31,19 +30,22 @@ from flowise_dev_agent.observability import log_context
 from flowise_dev_agent.observability.metrics import HTTP_SECONDS
 from flowise_dev_agent.observability.tracing import failed, next_traceparent, span, traceparent
 from flowise_dev_agent.ops.runtime import Runtime
+from flowise_dev_agent.settings import ServerSettings
 from flowise_dev_agent.texts import text
 from flowise_dev_agent.web import build_id
 
 if TYPE_CHECKING:
     from flowise_dev_agent.access.sign_in import SignIn
 
-#: The page and its files hold nothing that is not in this repository; `/live` reveals nothing; the others lead to the
+#: The page and its files hold nothing that is not in this repository; `/live` reveals nothing, `/ready` how much work
+#: waits, to balancers that have no key; the others lead to the
 #: provider that people sign in at.
 PUBLIC_PATHS = frozenset(
     {
         "/",
         "/docs",
         "/live",
+        "/ready",
         "/auth/sign-in",
         "/auth/callback",
         "/.well-known/oauth-protected-resource",
@@ -208,16 +210,17 @@ class _RefusedKeys:
 class ApiKeyMiddleware:
     """Requires `Authorization: Bearer <key>` on all but the public paths, and sets the current caller.
 
-    Without `api_key` everybody may do everything, and a key only says who it is. With `sign_in` the cookie of a person
-    and an access token of the provider open too. `Authorization: Share <token>` opens what is under SHARED_PATH, and
-    nothing else.
+    Without AGENT_API_KEY everybody may do everything, and a key only says who it is. With `sign_in` the cookie of a
+    person and an access token of the provider open too. AGENT_METRICS_KEY opens /metrics, `Authorization: Share
+    <token>` what is under SHARED_PATH, and neither anything else.
     """
 
-    def __init__(self, app: ASGIApp, api_key: SecretStr | None, sign_in: "SignIn | None" = None) -> None:
+    def __init__(self, app: ASGIApp, server: ServerSettings, sign_in: "SignIn | None" = None) -> None:
         self.app = app
         self._sign_in = sign_in
         self._origin = origin_of(HttpUrl(sign_in.base_url)) if sign_in else ""
-        self._key = api_key.get_secret_value().encode() if api_key else None
+        self._keys = [key.get_secret_value().encode() for key in server.api_keys]
+        self._metrics_key = server.metrics_key.get_secret_value().encode() if server.metrics_key else None
         self._refused = _RefusedKeys()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -260,14 +263,18 @@ class ApiKeyMiddleware:
         if scheme.lower() == "share":
             return await self._by_link(scope, token.strip(), door)
         key = token.strip() if scheme.lower() == "bearer" else ""
-        if self._key is not None and secrets.compare_digest(key.encode(), self._key):
+        # All are compared: the time says nothing about which one it is.
+        if sum(secrets.compare_digest(key.encode(), one) for one in self._keys):
             return Caller("AGENT_API_KEY", ALL_SCOPES, door=door)
+        for_metrics = self._metrics_key if scope["path"] == "/metrics" else None
+        if for_metrics is not None and secrets.compare_digest(key.encode(), for_metrics):
+            return Caller("AGENT_METRICS_KEY", frozenset({"read"}), door=door)
         runtime: Runtime = scope["app"].state.engine
         if key and (caller := await runtime.keys.caller(key, door)):
             return caller
         if self._sign_in is not None:
             return await self._person(self._sign_in, scope["method"], headers, key, door)
-        return Caller("local", ALL_SCOPES, door=door) if self._key is None else None
+        return Caller("local", ALL_SCOPES, door=door) if not self._keys else None
 
     async def _by_link(self, scope: Scope, token: str, door: Door) -> Caller | None:
         if scope["path"] != SHARED_PATH and not scope["path"].startswith(f"{SHARED_PATH}/"):

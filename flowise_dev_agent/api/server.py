@@ -159,8 +159,8 @@ class Server(uvicorn.Server):
             log_config=None,
             log_level="warning",
             access_log=False,
-            # The rate limit counts by client address: trust only a proxy on this machine to state it.
-            forwarded_allow_ips="127.0.0.1",
+            # The rate limit counts by client address: only these may state it.
+            forwarded_allow_ips=app.state.settings.server.forwarded_allow_ips,
             timeout_graceful_shutdown=_GRACEFUL_SECS,
             server_header=False,
         )

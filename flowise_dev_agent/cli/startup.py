@@ -129,7 +129,7 @@ def with_client(url: str | None, run: "Callable[[AgentClient], Awaitable[T]]", *
 
     async def go() -> T:
         address = url or f"http://localhost:{settings.server.port}"
-        async with AgentClient(address, settings.server.api_key, door=door) as client:
+        async with AgentClient(address, next(iter(settings.server.api_keys), None), door=door) as client:
             return await run(client)
 
     return run_async(go())

@@ -24,6 +24,7 @@ class FlowiseCalls:
         endpoint: str,
         api_key: SecretStr | None,
         *,
+        headers: Mapping[str, SecretStr] | None = None,
         timeout: float = 15,
         connect_timeout: float = 5,
         prediction_timeout: float = 60,
@@ -33,7 +34,7 @@ class FlowiseCalls:
         self._timeout = timeout
         self._prediction_timeout = prediction_timeout
         self._transport = Transport(
-            endpoint, api_key, connect_timeout=connect_timeout, on_call=on_call, transport=transport
+            endpoint, api_key, headers=headers, connect_timeout=connect_timeout, on_call=on_call, transport=transport
         )
 
     @property

@@ -1,20 +1,20 @@
 """The Flowise servers of the settings, one shared client each."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from pydantic import SecretStr
 from pydantic.networks import HttpUrl
 
 from flowise_dev_agent.errors import AgentError, InvalidInputError, ServerChangedError
 from flowise_dev_agent.flowise.client import FlowiseClient
-from flowise_dev_agent.flowise.transport import OnCall
+from flowise_dev_agent.flowise.transport import OnCall, without_login
 from flowise_dev_agent.settings import FlowiseInstance, FlowiseSettings
 from flowise_dev_agent.texts import text
 
 
-def address_of(endpoint: HttpUrl) -> str:
-    """As it is shown and compared: without a slash at the end."""
-    return str(endpoint).rstrip("/")
+def address_of(endpoint: HttpUrl | str) -> str:
+    """As it is shown and compared: without a login and without a slash at the end."""
+    return without_login(str(endpoint)).rstrip("/")
 
 
 class Instances:
@@ -57,7 +57,7 @@ class Instances:
         if self._unknown and self._is_unknown(instance.id):
             raise self._unknown
         if instance.id not in self._clients:
-            self._clients[instance.id] = self.other(str(instance.endpoint), instance.api_key)
+            self._clients[instance.id] = self.other(str(instance.endpoint), instance.api_key, instance.headers)
         return self._clients[instance.id]
 
     def resolve(self, name: str | None) -> str:
@@ -74,7 +74,9 @@ class Instances:
     def is_at(self, instance_id: str, endpoint: str | None) -> bool:
         """True if the instance is still the server that was at `endpoint`, or if that is None."""
         instance = self._instance(instance_id)
-        return endpoint is None or endpoint in {address_of(one) for one in (instance.endpoint, *instance.formerly)}
+        return endpoint is None or address_of(endpoint) in {
+            address_of(one) for one in (instance.endpoint, *instance.formerly)
+        }
 
     def client_at(self, instance_id: str, endpoint: str | None) -> FlowiseClient:
         """The client of the instance, for what began on the server that was at `endpoint`.
@@ -84,9 +86,14 @@ class Instances:
         client = self.client(instance_id)
         if not self.is_at(instance_id, endpoint):
             raise ServerChangedError(
-                text("error.server_changed", former=endpoint or "?", instance=instance_id, now=client.endpoint),
+                text(
+                    "error.server_changed",
+                    former=address_of(endpoint or "?"),
+                    instance=instance_id,
+                    now=client.endpoint,
+                ),
                 hint=text("error.server_changed_hint"),
-                details={"instance": instance_id, "endpoint": endpoint},
+                details={"instance": instance_id, "endpoint": endpoint and address_of(endpoint)},
             )
         return client
 
@@ -94,11 +101,14 @@ class Instances:
         """True if the default instance has a key."""
         return self._instance(None).api_key is not None
 
-    def other(self, endpoint: str, api_key: SecretStr | None) -> FlowiseClient:
+    def other(
+        self, endpoint: str, api_key: SecretStr | None, headers: Mapping[str, SecretStr] | None = None
+    ) -> FlowiseClient:
         """A client of a server that is not one of these; the caller closes it."""
         return FlowiseClient(
             endpoint,
             api_key,
+            headers=headers,
             timeout=self._settings.timeout_secs,
             connect_timeout=self._settings.connect_timeout_secs,
             prediction_timeout=self._settings.prediction_timeout_secs,

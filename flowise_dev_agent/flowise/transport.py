@@ -1,10 +1,11 @@
 """One bounded HTTP call to Flowise, with the retries that are safe."""
 
 import asyncio
+import base64
 import random
 from collections.abc import Callable, Mapping
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 import httpx2
 from opentelemetry.trace import SpanKind
@@ -46,18 +47,19 @@ class Transport:
         endpoint: str,
         api_key: SecretStr | None,
         *,
+        headers: Mapping[str, SecretStr] | None = None,
         connect_timeout: float,
         on_call: OnCall | None = None,
         transport: httpx2.AsyncBaseTransport | None = None,
     ) -> None:
-        self.endpoint = endpoint.rstrip("/").removesuffix("/api/v1")
+        self.endpoint = without_login(endpoint).rstrip("/").removesuffix("/api/v1")
         self._on_call = on_call
         where = urlsplit(self.endpoint)
         #: Of its spans.
         self._about = {"server.address": where.hostname or ""}
         self._http = httpx2.AsyncClient(
             base_url=f"{self.endpoint}/api/v1",
-            headers={"Authorization": f"Bearer {api_key.get_secret_value()}"} if api_key else {},
+            headers=_login(endpoint, api_key) | {name: one.get_secret_value() for name, one in (headers or {}).items()},
             # asyncio.timeout limits the total; this limits the connect only.
             timeout=httpx2.Timeout(None, connect=connect_timeout, pool=connect_timeout),
             limits=httpx2.Limits(max_connections=20, keepalive_expiry=_KEEPALIVE_SECS),
@@ -205,6 +207,24 @@ class Transport:
             hint=text("error.look_before_retry"),
             details={"call": call},
         )
+
+
+def without_login(address: str) -> str:
+    """An address without the user and password that it may have."""
+    scheme, separator, rest = address.partition("://")
+    host, slash, path = rest.partition("/")
+    return f"{scheme}{separator}{host.rpartition('@')[2]}{slash}{path}" if separator else address
+
+
+def _login(endpoint: str, api_key: SecretStr | None) -> dict[str, str]:
+    """The header of the API key, or of a login in the address (basic auth): a request has one of them."""
+    if api_key:
+        return {"Authorization": f"Bearer {api_key.get_secret_value()}"}
+    where = urlsplit(endpoint)
+    if where.username is None:
+        return {}
+    login = f"{unquote(where.username)}:{unquote(where.password or '')}"
+    return {"Authorization": f"Basic {base64.b64encode(login.encode()).decode()}"}
 
 
 def _backoff(attempt: int) -> float:

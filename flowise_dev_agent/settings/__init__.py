@@ -14,17 +14,17 @@ from collections.abc import Mapping
 from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final, Literal, Self
+from typing import Annotated, Any, Final, Literal, Self
 from urllib.parse import unquote
 
 from dotenv import dotenv_values
 from platformdirs import user_data_path
-from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
+from pydantic import AfterValidator, Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic.networks import HttpUrl
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from flowise_dev_agent.errors import ConfigurationError
-from flowise_dev_agent.settings.base import CONFIG, items
+from flowise_dev_agent.settings.base import Group, items
 from flowise_dev_agent.settings.reasoning import (
     DEFAULT_MODELS,
     Effort,
@@ -66,6 +66,17 @@ RetentionMode = Literal["forever", "ttl", "max_count", "ttl_max_count"]
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
+def _are_headers(value: dict[str, SecretStr] | None) -> dict[str, SecretStr] | None:
+    for name, secret in (value or {}).items():
+        text = secret.get_secret_value()
+        if not re.fullmatch(r"[A-Za-z0-9-]{1,100}", name) or not re.fullmatch(r"[\x20-\x7e]{1,4000}", text):
+            raise ValueError("headers must have names of letters, digits and hyphens, and values of one ASCII line.")
+    return value
+
+
+_Headers = Annotated[dict[str, SecretStr] | None, AfterValidator(_are_headers)]
+
+
 class FlowiseInstance(BaseSettings):
     """One Flowise server of `FLOWISE_INSTANCES`."""
 
@@ -74,6 +85,8 @@ class FlowiseInstance(BaseSettings):
     id: str = Field(pattern=r"^[a-zA-Z0-9_-]{1,64}$")
     endpoint: HttpUrl
     api_key: SecretStr | None = None
+    #: Sent with each request, for a proxy in front of it.
+    headers: _Headers = None
     #: Where the same server was before: what began there goes on.
     formerly: tuple[HttpUrl, ...] = ()
 
@@ -82,10 +95,8 @@ class FlowiseInstance(BaseSettings):
 DriftPolicy = Literal["warn", "fail", "refresh"]
 
 
-class FlowiseSettings(BaseSettings):
+class FlowiseSettings(Group):
     """The Flowise instances, timeouts and caches."""
-
-    model_config = CONFIG
 
     api_endpoint: HttpUrl = Field(default=HttpUrl("http://localhost:3000"), alias="FLOWISE_API_ENDPOINT")
     api_key: SecretStr | None = Field(default=None, alias="FLOWISE_API_KEY")
@@ -94,6 +105,7 @@ class FlowiseSettings(BaseSettings):
     timeout_secs: float = Field(default=15, gt=0, alias="FLOWISE_TIMEOUT")
     connect_timeout_secs: float = Field(default=5, gt=0, alias="FLOWISE_CONNECT_TIMEOUT")
     prediction_timeout_secs: float = Field(default=60, gt=0, alias="FLOWISE_PREDICTION_TIMEOUT")
+    headers: _Headers = Field(default=None, alias="FLOWISE_HEADERS")
     instances_json: str | None = Field(default=None, alias="FLOWISE_INSTANCES")
     discover_cache_ttl_secs: float = Field(default=300, ge=0, alias="DISCOVER_CACHE_TTL_SECS")
     template_snapshot_ttl_secs: float = Field(default=86_400, ge=0, alias="TEMPLATE_SNAPSHOT_TTL_SECONDS")
@@ -114,7 +126,9 @@ class FlowiseSettings(BaseSettings):
         if self.instances_json is not None:
             return _parse_instances(self.instances_json)
         formerly = (self.former_endpoint,) if self.former_endpoint else ()
-        default = FlowiseInstance(id="default", endpoint=self.api_endpoint, api_key=self.api_key, formerly=formerly)
+        default = FlowiseInstance(
+            id="default", endpoint=self.api_endpoint, api_key=self.api_key, headers=self.headers, formerly=formerly
+        )
         return (default,)
 
 
@@ -136,10 +150,8 @@ def _parse_instances(text: str) -> tuple[FlowiseInstance, ...]:
 _CEILING_FACTOR = 4
 
 
-class LimitSettings(BaseSettings):
+class LimitSettings(Group):
     """Limits of one session. A model can only lower them."""
-
-    model_config = CONFIG
 
     max_iterations: int = Field(default=3, ge=1, alias="MAX_ITERATIONS")
     max_patch_ops_per_iter: int = Field(default=60, ge=1, alias="MAX_PATCH_OPS_PER_ITER")
@@ -163,10 +175,8 @@ class LimitSettings(BaseSettings):
         }
 
 
-class DatabaseSettings(BaseSettings):
+class DatabaseSettings(Group):
     """Postgres."""
-
-    model_config = CONFIG
 
     dsn: SecretStr | None = Field(default=None, alias="POSTGRES_DSN")
     #: A direct connection for LISTEN, when `dsn` goes through pgbouncer; `dsn` when not set.
@@ -205,10 +215,8 @@ def _parse_secrets_keys(text: str) -> tuple[bytes, ...]:
     return tuple(keys)
 
 
-class RetentionSettings(BaseSettings):
+class RetentionSettings(Group):
     """Days, counted from a session's last change, after which its data is removed; 0 keeps it."""
-
-    model_config = CONFIG
 
     #: Whole sessions that have ended or failed.
     sessions_days: float = Field(default=0, ge=0, alias="RETENTION_SESSIONS_DAYS")
@@ -240,13 +248,15 @@ class RetentionSettings(BaseSettings):
         }
 
 
-class ServerSettings(BaseSettings):
+class ServerSettings(Group):
     """The HTTP service and its worker."""
 
-    model_config = CONFIG
-
     api_key: SecretStr | None = Field(default=None, alias="AGENT_API_KEY")
+    #: Opens /metrics and nothing else.
+    metrics_key: SecretStr | None = Field(default=None, alias="AGENT_METRICS_KEY")
     host: str = Field(default="127.0.0.1", alias="AGENT_API_HOST")
+    #: Proxies that may say where a request comes from, as uvicorn reads them.
+    forwarded_allow_ips: str = Field(default="127.0.0.1", alias="FORWARDED_ALLOW_IPS")
     port: int = Field(default=8000, ge=0, le=65_535, alias="AGENT_API_PORT")
     rate_limit_sessions_per_min: int = Field(default=10, ge=0, alias="RATE_LIMIT_SESSIONS_PER_MIN")
     rate_limit_chat_per_min: int = Field(default=60, ge=0, alias="RATE_LIMIT_CHAT_PER_MIN")
@@ -276,6 +286,11 @@ class ServerSettings(BaseSettings):
     def _is_a_list_of_hosts_and_networks(cls, value: str) -> str:
         _parse_allowed(value)
         return value
+
+    @cached_property
+    def api_keys(self) -> tuple[SecretStr, ...]:
+        """The keys of `AGENT_API_KEY`: each opens, and commands send the first."""
+        return tuple(map(SecretStr, items(self.api_key.get_secret_value()))) if self.api_key else ()
 
     @cached_property
     def two_approval_flows(self) -> frozenset[str]:
@@ -322,10 +337,8 @@ def _parse_allowed(text: str) -> tuple[frozenset[str], tuple[Network, ...]]:
     return frozenset(hosts), tuple(networks)
 
 
-class DomainSettings(BaseSettings):
+class DomainSettings(Group):
     """Systems that the agent works with besides Flowise."""
-
-    model_config = CONFIG
 
     choice: str = Field(default="", alias="DOMAINS")
     #: Each domain has a folder in it for what its refresh brings.
@@ -342,12 +355,10 @@ class DomainSettings(BaseSettings):
         return items(self.choice)
 
 
-class TracingSettings(BaseSettings):
+class TracingSettings(Group):
     """Traces: to LangSmith when a key is set and its switch is true, never by one of them alone; to a collector of
     OpenTelemetry when its address is set. The SDK reads further OTEL_* variables from the environment.
     """
-
-    model_config = CONFIG
 
     langchain_api_key: SecretStr | None = Field(default=None, alias="LANGCHAIN_API_KEY")
     langchain_tracing_v2: bool = Field(default=False, alias="LANGCHAIN_TRACING_V2")
@@ -383,10 +394,8 @@ class TracingSettings(BaseSettings):
         return {name.strip(): unquote(value.strip()) for name, _, value in pairs}
 
 
-class Settings(BaseSettings):
+class Settings(Group):
     """All settings. Create it with `load_settings`, which turns mistakes into sentences instead of tracebacks."""
-
-    model_config = CONFIG
 
     reasoning: ReasoningSettings = Field(default_factory=ReasoningSettings)
     flowise: FlowiseSettings = Field(default_factory=FlowiseSettings)
@@ -431,9 +440,10 @@ def unknown_settings(environment: Mapping[str, str] | None = None) -> dict[str, 
     known = {
         str(field.alias)
         for group in groups
-        if isinstance(group, type) and issubclass(group, BaseSettings)
+        if isinstance(group, type) and issubclass(group, Group)
         for field in group.model_fields.values()
     }
+    known |= {f"{name}_FILE" for name in known}
     given = (os.environ if environment is None else environment).keys() | dotenv_values(".env").keys()
     return {
         name: _RENAMED.get(name) or next(iter(get_close_matches(name, known, n=1, cutoff=0.8)), None)

@@ -5,10 +5,9 @@ from pathlib import Path
 from typing import Final, Literal, NamedTuple, Self
 
 from pydantic import Field, SecretStr, model_validator
-from pydantic_settings import BaseSettings
 
 from flowise_dev_agent.phases import Mode, Phase
-from flowise_dev_agent.settings.base import CONFIG, items
+from flowise_dev_agent.settings.base import Group, items
 
 EngineName = Literal[
     "claude",
@@ -58,10 +57,8 @@ class Route(NamedTuple):
     api: Literal["chat", "responses"] | None = None
 
 
-class ReasoningSettings(BaseSettings):
+class ReasoningSettings(Group):
     """Models for the agent's own reasoning. The models inside the flows that it builds belong to Flowise."""
-
-    model_config = CONFIG
 
     engine_choice: EngineName | None = Field(default=None, alias="REASONING_ENGINE")
     model_choice: str | None = Field(default=None, alias="REASONING_MODEL")

@@ -7,10 +7,9 @@ from typing import Self, cast, get_args
 
 from pydantic import Field, SecretStr, field_validator, model_validator
 from pydantic.networks import HttpUrl
-from pydantic_settings import BaseSettings
 
 from flowise_dev_agent.caller import DEFAULT_OWNER, Scope
-from flowise_dev_agent.settings.base import CONFIG, items
+from flowise_dev_agent.settings.base import Group, items
 
 #: In OIDC_GROUPS: everybody who signs in.
 EVERYBODY = "*"
@@ -36,10 +35,8 @@ class Rights:
     owner: str
 
 
-class SignInSettings(BaseSettings):
+class SignInSettings(Group):
     """The OpenID Connect provider that people sign in at. Off without an issuer."""
-
-    model_config = CONFIG
 
     issuer: HttpUrl | None = Field(default=None, alias="OIDC_ISSUER")
     client_id: str = Field(default="", alias="OIDC_CLIENT_ID")

@@ -30,14 +30,17 @@ async def get_live() -> dict[str, str]:
     return {"status": "ok"}
 
 
-@worker_router.get("/ready", responses=declared())
+@worker_router.get("/ready", responses=declared(), openapi_extra={"security": []})
 async def get_ready(request: Request) -> ReadyView:
     """New work is taken: the database answers, its tables are up to date, and the service is not stopping. 503
     otherwise. Says how long work waits (`queue.oldest_secs`) and for how many workers; without any it is still taken.
+    Needs no key.
     """
     if request.app.state.stopping:
         raise HTTPException(503, "The service is stopping.")
-    report = await engine(request).readiness()
+    # One check at a time: it writes, and anybody may ask.
+    async with request.app.state.checking:
+        report = await engine(request).readiness()
     if missing := report.database.pending_migrations:
         raise HTTPException(503, f"The database lacks migrations: {', '.join(missing)}.")
     if newer := report.database.newer_migrations:

@@ -10,6 +10,7 @@ from fastapi import FastAPI
 from fastapi.routing import iter_route_contexts
 from starlette.datastructures import Headers
 from starlette.requests import Request
+from starlette.types import Message
 
 from flowise_dev_agent.api import access, limits, middleware
 from flowise_dev_agent.api.routes import page
@@ -24,6 +25,7 @@ PUBLIC = {
     ("GET", "/"),
     ("GET", "/docs"),
     ("GET", "/live"),
+    ("GET", "/ready"),
     ("GET", "/assets"),
     ("GET", "/auth/sign-in"),
     ("GET", "/auth/callback"),
@@ -36,7 +38,7 @@ STARTS = ["/sessions", "/sessions/stream"]
 def routes(app: FastAPI) -> set[tuple[str, str]]:
     found: set[tuple[str, str]] = set()
     for context in iter_route_contexts(app.routes):
-        path = getattr(context, "path", None) or context.route.path
+        path = getattr(context, "path", None) or vars(context.route)["path"]
         methods = getattr(context, "methods", None) or getattr(context.route, "methods", None) or {"GET"}
         found |= {(method, path) for method in methods if method != "HEAD"}
     return found
@@ -230,16 +232,16 @@ async def test_an_answer_nested_too_deeply_is_a_clear_422(make_app: MakeApp, eng
 
 async def test_a_body_that_never_arrives_is_given_up(make_app: MakeApp, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(middleware, "BODY_SECS", 0.05)
-    sent: list[dict[str, object]] = []
-    messages = [{"type": "http.request", "body": b"{", "more_body": True}]
+    sent: list[Message] = []
+    messages: list[Message] = [{"type": "http.request", "body": b"{", "more_body": True}]
 
-    async def receive() -> dict[str, object]:
+    async def receive() -> Message:
         if messages:
             return messages.pop()
         await asyncio.Event().wait()
         raise AssertionError
 
-    async def send(message: dict[str, object]) -> None:
+    async def send(message: Message) -> None:
         sent.append(message)
 
     scope = {
@@ -347,8 +349,25 @@ def test_requests_are_counted_by_their_key_and_the_count_does_not_name_it(make_a
 
     def counted(key: str) -> str:
         headers = [(b"authorization", f"Bearer {key}".encode())]
-        return limits._caller(Request({"type": "http", "app": app, "headers": headers, "client": ("10.0.0.1", 1)}))
+        return vars(limits)["_caller"](
+            Request({"type": "http", "app": app, "headers": headers, "client": ("10.0.0.1", 1)})
+        )
 
     assert counted("first-key") == counted("first-key")
     assert counted("first-key") != counted("second-key")
     assert "first-key" not in counted("first-key")
+
+
+async def test_two_keys_open_while_one_replaces_the_other(make_app: MakeApp) -> None:
+    async with client_of(make_app(api_key="new-key, old-key")) as http:
+        for key, status in (("new-key", 200), ("old-key", 200), ("new-key, old-key", 401), ("new", 401), ("", 401)):
+            assert (await http.get("/settings", headers={"Authorization": f"Bearer {key}"})).status_code == status, key
+
+
+async def test_a_key_for_metrics_opens_nothing_else(make_app: MakeApp, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AGENT_METRICS_KEY", "gauge")
+    async with client_of(make_app(api_key="s3cret")) as http:
+        http.headers["Authorization"] = "Bearer gauge"
+        assert (await http.get("/metrics")).status_code == 200
+        for path in ("/settings", "/sessions", "/health", "/keys/current"):
+            assert (await http.get(path)).status_code == 401, path

@@ -1,5 +1,6 @@
 """The client's reading of Flowise: every error shape it has, what is retried, what is never sent twice."""
 
+import base64
 import json
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -148,6 +149,23 @@ async def test_get_gives_up_after_three_tries() -> None:
         with pytest.raises(FlowiseUnreachableError):
             await client.list_credentials()
     assert len(server.requests) == 3
+
+
+async def test_a_login_in_the_address_is_sent_and_shown_nowhere() -> None:
+    server = Server(flowise_error(500, "no"))
+    client = FlowiseClient("http://ada:p%40ss@flowise:3000/", None, transport=httpx2.MockTransport(server))
+    with pytest.raises(FlowiseError) as caught:
+        await client.list_chatflows()
+    assert "Basic " + base64.b64encode(b"ada:p@ss").decode() == server.requests[0].headers["authorization"]
+    assert client.endpoint == "http://flowise:3000"
+    assert "ada" not in f"{caught.value.message} {caught.value.details}"
+
+
+async def test_headers_for_a_proxy_go_with_each_request_beside_the_key() -> None:
+    server = Server(httpx2.Response(200, json={"version": "3.1.4"}))
+    await client_of(server, headers={"X-Gate": SecretStr("open")}).version()
+    sent = server.requests[0].headers
+    assert (sent["x-gate"], sent["authorization"]) == ("open", f"Bearer {KEY}")
 
 
 async def test_get_does_not_repeat_what_will_not_change() -> None:

@@ -4,6 +4,7 @@ import base64
 from pathlib import Path
 
 import pytest
+from pydantic import SecretStr
 
 from flowise_dev_agent.errors import ConfigurationError
 from flowise_dev_agent.settings import Settings, load_settings, unknown_settings
@@ -126,3 +127,28 @@ def test_instances_replace_the_single_server(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setenv("FLOWISE_INSTANCES", '[{"id": "dev", "endpoint": "http://h:1", "api_key": "k"}]')
     (instance,) = load_settings().flowise.instances
     assert (instance.id, str(instance.endpoint)) == ("dev", "http://h:1/")
+
+
+def test_a_secret_may_stand_in_a_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "key").write_text("from-a-file\n")
+    monkeypatch.setenv("AGENT_API_KEY_FILE", str(tmp_path / "key"))
+    Path(".env").write_text(f"FLOWISE_INSTANCES_FILE={tmp_path / 'instances'}\n")
+    (tmp_path / "instances").write_text('[{"id": "dev", "endpoint": "http://dev:3000", "headers": {"X-Gate": "open"}}]')
+    settings = load_settings()
+    assert settings.server.api_key is not None
+    assert settings.server.api_key.get_secret_value() == "from-a-file"
+    assert settings.flowise.instances[0].headers == {"X-Gate": SecretStr("open")}
+    assert unknown_settings() == {}
+
+    monkeypatch.setenv("AGENT_API_KEY", "set")
+    assert [key.get_secret_value() for key in load_settings().server.api_keys] == ["set"]
+    monkeypatch.setenv("POSTGRES_DSN_FILE", str(tmp_path / "gone"))
+    with pytest.raises(ConfigurationError, match="POSTGRES_DSN_FILE names a file that cannot be read"):
+        load_settings()
+
+
+@pytest.mark.parametrize("headers", ['{"X Gate": "a"}', '{"X-Gate": "a\\r\\nHost: b"}', '{"X-Gate": ""}'])
+def test_headers_for_flowise_are_headers(monkeypatch: pytest.MonkeyPatch, headers: str) -> None:
+    monkeypatch.setenv("FLOWISE_HEADERS", headers)
+    with pytest.raises(ConfigurationError, match="headers must have names"):
+        load_settings()
