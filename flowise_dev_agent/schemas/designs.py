@@ -19,6 +19,7 @@ from flowise_dev_agent.schemas.form_parts import (
 )
 from flowise_dev_agent.schemas.form_steps import FormStep, key, problems
 from flowise_dev_agent.schemas.plan import Plan
+from flowise_dev_agent.texts import listed, text
 
 
 class DesignForm(FormPart):
@@ -125,9 +126,9 @@ class DesignForm(FormPart):
     def _started(self) -> str:
         """Start of the flow in one line; empty for a chat message."""
         if self.schedule:
-            when = ", ".join(self.schedule.weekdays) or "every day"
-            return f"Schedule: {when} at {self.schedule.time} {self.schedule.timezone}"
-        return f"Form: {', '.join(one.label or one.name for one in self.inputs)}" if self.inputs else ""
+            days = [text(f"form.day.{day}") for day in self.schedule.weekdays] or [text("design.every_day")]
+            return text("design.schedule", days=listed(days), time=self.schedule.time, timezone=self.schedule.timezone)
+        return text("design.form", fields=[one.label or one.name for one in self.inputs]) if self.inputs else ""
 
     def as_text(self) -> str:
         """The form as one text, for lists of sessions and for the model that judges the result."""

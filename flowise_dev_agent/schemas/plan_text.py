@@ -389,7 +389,7 @@ class _Words:
         return f": {self.text(purpose)}" if purpose else ""
 
     def _quote(self, part: Part, most: int = 1_000) -> str:
-        return f"\u201c{self.text(shortened(part.quote, most))}\u201d"
+        return f"\u201c{self.text(shortened(translated(part.worded('quote'), self._language), most))}\u201d"
 
     def _reason(self, part: Part) -> str:
         return self.text(translated(part.worded("reason"), self._language))

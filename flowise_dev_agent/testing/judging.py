@@ -301,7 +301,7 @@ def _part(part: Part, verdicts: Sequence[CriterionVerdict], change: PlanChange) 
         reason: str,
         level: Level | None = None,
     ) -> PartVerdict:
-        return PartVerdict(id=part.id, quote=part.quote, state=state, reason=reason, level=level)
+        return PartVerdict(id=part.id, quote=part.worded("quote"), state=state, reason=reason, level=level)
 
     match part.state:
         case "assumed" | "not_possible":

@@ -13,6 +13,7 @@ from flowise_dev_agent.patch import GraphIR
 from flowise_dev_agent.patch.model.references import variables
 from flowise_dev_agent.schemas.designs import DesignForm
 from flowise_dev_agent.schemas.plan import Plan
+from flowise_dev_agent.texts import translated
 from tests.unit.forms.test_forms import compiled, planned
 
 DRAFT = {"kind": "answer", "title": "Draft", "prompt": "Write a reply."}
@@ -271,6 +272,7 @@ async def test_a_flow_starts_at_a_time(weekdays: list[str], expected: dict[str, 
         **expected,
     }  # fmt: skip
     assert plan.parts[0].quote.startswith("Schedule: ")
+    assert translated(plan.parts[0].worded("quote"), "de").startswith("Zeitplan: ")
 
 
 @pytest.mark.parametrize(
