@@ -25,6 +25,12 @@ export type Trial = Schemas["Trial"];
 export type Trace = Schemas["Trace"];
 export type Verdict = Schemas["Verdict"];
 export type Finding = Schemas["Finding"];
+export type FlowWriteResult = Schemas["FlowWriteResult"];
+/** Its request goes back as it came. */
+export interface ReadFlow {
+  request: { name: string; type: string | null };
+  left_out: string[];
+}
 export type ListSessions = NonNullable<operations["list_sessions"]["parameters"]["query"]>;
 /** Fields with a default are optional in a request. */
 export type StartSession = Partial<Schemas["StartSession"]>;

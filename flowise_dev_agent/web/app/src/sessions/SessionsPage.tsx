@@ -1,5 +1,5 @@
 import { type InfiniteData, useInfiniteQuery, useMutation, useQueryClient } from "@tanstack/react-query";
-import { useDeferredValue, useState } from "react";
+import { lazy, Suspense, useDeferredValue, useState } from "react";
 import { Link } from "wouter";
 import { flowList } from "../api/queries";
 import { deleteSession, listSessions } from "../api/sessions";
@@ -22,6 +22,8 @@ import { NameForm } from "./NameForm";
 import { NewSession } from "./NewSession";
 import { type Draft, EMPTY } from "./start";
 import "./sessions.css";
+
+const ImportFlows = lazy(() => import("./ImportFlows").then((module) => ({ default: module.ImportFlows })));
 
 /** How often the list is refreshed. */
 const ACTIVE_MS = 2_500;
@@ -48,6 +50,9 @@ export function SessionsPage() {
       <div className="home" hidden={!arrived}>
         <Inbox />
         <Flows instance={draft.instance} onCopy={copy} />
+        <Suspense>
+          <ImportFlows instance={draft.instance} />
+        </Suspense>
         <SessionList />
       </div>
     </div>
