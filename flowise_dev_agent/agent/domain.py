@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final, TypeAlias
@@ -33,6 +33,7 @@ from flowise_dev_agent.schemas.plan import FunctionSample, Intent, PatchAnswer, 
 from flowise_dev_agent.schemas.verdict import Trace, Trial, Verdict
 from flowise_dev_agent.testing.simulation import Simulation
 from flowise_dev_agent.testing.trials import TrialConversation, TrialRun
+from flowise_dev_agent.texts import Text
 
 #: Code of a finding on a function whose result differs from the sample.
 SAMPLE_FAILS: Final = "SAMPLE_FAILS"
@@ -168,6 +169,8 @@ class EvaluateRequest:
     #: Trace of each trial.
     traces: tuple[Trace, ...]
     flow_data: str
+    #: Traces of conversations that nobody judges: they count for the steps they reached.
+    beside: tuple[Trace, ...] = ()
     #: The flow before the session; None for a new one.
     original: str | None = None
     clarifications: tuple[tuple[str, str], ...] = ()
@@ -233,8 +236,13 @@ class FlowDomain(DomainCapability):
     """Domain that owns the flow: it also runs the tests and tries code."""
 
     @abstractmethod
-    def more_tests(self, suite: TestSuite, flow_data: str, ran: Set[str]) -> list[TestCase]:
-        """Cases for branches that no conversation has taken; `ran` are the ids of the nodes that ran."""
+    def more_tests(self, flow_data: str, runs: Sequence[TrialRun], simulation: Simulation) -> list[TestCase]:
+        """Cases for what the conversations so far have not shown: other branches, failures of what is simulated."""
+
+    def told_ways(self, flow_data: str, runs: Sequence[TrialRun], simulation: Simulation) -> list[Text]:
+        """What the flow did where a simulated call failed, and what no conversation reached."""
+        del flow_data, runs, simulation
+        return []
 
     async def simulate(self, context: AgentContext, flow_data: str, tests: Sequence[TestCase]) -> Simulation:
         """Copy of a flow in which stand-ins take the place of what changes the world."""

@@ -252,6 +252,10 @@ class TestsState(StatePart):
     #: The person's own test questions; None: the plan's tests are used.
     questions: list[str] | None = None
     results: list[Trial] = Field(default_factory=list[Trial])
+    #: Conversations in which a simulated call failed or answered nothing; nobody judges them.
+    probes: list[Trial] = Field(default_factory=list[Trial])
+    #: What these showed, and what no test reached.
+    ways: list[KeptText] = Field(default_factory=list[KeptText])
     answers_sha: str | None = None
     #: Results of the same questions before the change; None until they were asked.
     baseline: list[Trial] | None = None

@@ -23,6 +23,10 @@ _CAUSE = 60
 Headline = Literal["works", "runs", "fails", "not_tested"]
 
 
+#: What a stand-in does in a conversation that finds out what the flow makes of it.
+ProbeKind = Literal["error", "empty"]
+
+
 class Trial(Versioned, Worded):
     """One execution of a test conversation with the written flow.
 
@@ -44,6 +48,9 @@ class Trial(Versioned, Worded):
     )
     simulated: list[str] = Field(
         default_factory=list, description="What a stand-in did instead: nothing outside was called."
+    )
+    probe: ProbeKind | None = Field(
+        default=None, description="A simulated call failed or answered nothing: no judgement, see `Verdict.ways`."
     )
     trace_sha256: str | None = Field(default=None, description="For `GET /sessions/{id}/traces/{sha256}`.")
 
@@ -208,6 +215,10 @@ class Verdict(Versioned, Worded):
     parts: list[PartVerdict] = Field(default_factory=list)
     simulated: list[str] = Field(
         default_factory=list, description="What the tests simulated: nothing of it was really done."
+    )
+    ways: list[str] = Field(
+        default_factory=list,
+        description="What the flow did where a simulated call failed or answered nothing, and what no test reached.",
     )
 
     def to_dict(self) -> JsonObject:

@@ -1,20 +1,21 @@
 """Test cases for a flow, in the form in which the flow is started (chat, form or webhook)."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from pydantic import JsonValue
 
 from flowise_dev_agent.patch import GraphIR
-from flowise_dev_agent.patch.model.node import FlowNode
 from flowise_dev_agent.schemas.base import JsonObject
 from flowise_dev_agent.schemas.plan import TestCase
 from flowise_dev_agent.texts import text
 
 DEFAULT_QUESTION: Final = "Hello, what can you do for me?"
-#: Most test cases of a plan, including those that code adds.
+#: Most test cases of a plan.
 MOST_TESTS: Final = 10
+#: Most conversations of one suite, including those that code adds.
+MOST_HELD: Final = 20
 _START: Final = "startAgentflow"
 #: Message of a schedule that has no text.
 _SCHEDULED: Final = "(schedule)"
@@ -25,36 +26,6 @@ def cases_for(tests: Sequence[TestCase], graph: GraphIR) -> tuple[TestCase, ...]
     """Adapt the tests to the way the flow is started; without tests, one question that every flow must answer."""
     cases = tests or [TestCase(id="t1", turns=[DEFAULT_QUESTION])]
     return tuple(_as_started(case, graph) for case in cases[:MOST_TESTS])
-
-
-def branch_cases(cases: Sequence[TestCase], graph: GraphIR, ran: Set[str]) -> list[TestCase]:
-    """New cases for branches that no conversation has taken, if the flow shows which message takes them."""
-    added: list[TestCase] = []
-    if not cases or cases[0].input != "chat":
-        return added
-    targets = {(edge.source, edge.output_name): edge.target for edge in graph.edges}
-    for node in graph.nodes:
-        for branch, message in enumerate(_messages(node)):
-            target = targets.get((node.id, str(branch)))
-            is_open = node.id in ran and target is not None and target not in ran
-            if message and is_open and len(cases) + len(added) < MOST_TESTS:
-                added.append(TestCase(id=next_id([*cases, *added]), turns=[message]))
-    return added
-
-
-def _messages(node: FlowNode) -> list[str]:
-    """One message for each branch of a step; empty if none can be derived."""
-    if node.name == "conditionAgentAgentflow":
-        return [str(row.get("scenario") or "") for row in _rows(node.inputs.get("conditionAgentScenarios"))]
-    if node.name == "conditionAgentflow":
-        return [_message(row) for row in _rows(node.inputs.get("conditions"))]
-    return []
-
-
-def _message(row: Mapping[str, object]) -> str:
-    by_question = "question" in str(row.get("value1"))
-    plain = row.get("operation") in ("contains", "equal", "startsWith", "endsWith")
-    return str(row.get("value2") or "") if row.get("type") == "string" and by_question and plain else ""
 
 
 def why_not_testable(case: TestCase, graph: GraphIR, *, in_copy: bool = False) -> str | None:

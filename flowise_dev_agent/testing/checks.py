@@ -173,6 +173,8 @@ def _seen(trial: Trial, trace: Trace, case: TestCase, flow_data: str) -> tuple[V
         if tool.error:
             failure = text("verdict.tool_failed", tool=tool.tool, error=tool.error)
             return _category_of(failure), failure
+    if case.expect != Expectation() and "reject" in case.human and trial.simulated and not trial.human:
+        return "LOGIC", text("verdict.acted_unasked", actions="; ".join(trial.simulated))
     last = trace.steps[-1] if trace.steps else None
     if last and last.name == CONDITION_AGENT and trial.answer.lstrip().startswith("{"):
         return "LOGIC", text("verdict.condition_is_answer", step=last.label or last.node_id)

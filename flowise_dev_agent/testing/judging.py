@@ -48,12 +48,13 @@ def judged(
     flow_data: str,
     *,
     by_model: bool,
+    beside: Sequence[Trace] = (),
     original: str | None = None,
 ) -> Verdict:
     """Verdict with a state for each criterion and part, and the headline that follows.
 
-    `verdict.criteria` holds the votes of the model, if one has judged (`by_model`). `original` is the flow before the
-    session, None for a new one.
+    `verdict.criteria` holds the votes of the model, if one has judged (`by_model`). `beside` are traces that count for
+    the steps they reached alone. `original` is the flow before the session, None for a new one.
     """
     expects = {case.id: case.expect for case in plan.tests}
     graph = GraphIR.from_flow_data(flow_data)
@@ -78,7 +79,7 @@ def judged(
             else _by_settings(item, change)
         )
         criteria.append(_with_level(_filled_in(found, parts_by_id.get(item.part or ""), change), trials))
-    criteria += _unreached(graph, traces, first=len(criteria) + 1)
+    criteria += _unreached(graph, [*traces, *beside], first=len(criteria) + 1)
     parts = [_part(part, criteria, change) for part in plan.parts]
     headline = _headline(verdict, criteria, parts, results)
     simulated = list(dict.fromkeys(one for trial in results for one in trial.simulated))

@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from flowise_dev_agent.patch import GraphIR, NodeSchema, Schemas
 from flowise_dev_agent.patch.model.json_text import inner_json
@@ -32,8 +32,11 @@ _SCHEDULE: Final = "scheduleInput"
 _ROWS: Final = "agentTools"
 _ROW_TOOL: Final = "agentSelectedTool"
 _STEP_TOOL: Final = "toolAgentflowSelectedTool"
-#: Reads of the answer of an HTTP step, which its stand-in does not have under this path.
-_HTTP_READ: Final = r"\{\{\s*%s\.output\.http\.([\w.\[\]$-]{1,200})\s*\}\}"
+#: Reads of the answer of an HTTP step, which its stand-in does not have under this path; a bare one reads its data.
+_HTTP_READ: Final = r"\{\{\s*%s(?:\.output\.http\.([\w.\[\]$-]{1,200}))?\s*\}\}"
+_BARE: Final = "data"
+_OK: Final = 200
+SIMULATED_FAILURE: Final = "The simulated call failed."
 #: Beginning of the keys in the state of a flow that hold what is read of a stand-in.
 _STATE: Final = "simulated_"
 #: Steps that a function can stand in for, and their fields with the update of the state.
@@ -84,30 +87,39 @@ class Simulation:
     types: Mapping[str, str] = field(default_factory=dict[str, str])
     #: A message starts the flow instead of its schedule.
     by_message: bool = False
+    #: What is left in a text where an answer lacks a field, and the variable of the flow behind it.
+    reads: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def actions(self) -> list[str]:
         """Actions of the flow on the world, which its tests simulate."""
         return list(dict.fromkeys(one.action for one in self.stand_ins))
 
     def used_in(self, trace: Trace) -> list[str]:
-        """Actions that were simulated in a conversation. A call that no stand-in is known to have answered counts for
-        those whose names only the server knows.
+        """Actions that were simulated in a conversation."""
+        return list(dict.fromkeys(one.action for number, one in enumerate(self.stand_ins) if self.uses(number, trace)))
+
+    def uses(self, number: int, trace: Trace) -> bool:
+        """True if a stand-in ran in a conversation. A call that no stand-in is known to have answered counts for those
+        whose names only the server knows.
         """
-        ran = {step.node_id for step in trace.steps}
+        one = self.stand_ins[number]
+        if not one.tool:
+            return any(step.node_id == one.node_id for step in trace.steps)
         called = {spelt(tool.tool) for tool in trace.used_tools}
-        others = called.difference(*(one.names for one in self.stand_ins))
-        return list(
-            dict.fromkeys(
-                one.action
-                for one in self.stand_ins
-                if (((one.names or others) & called) if one.tool else one.node_id in ran)
-            )
-        )
+        return bool((one.names or called.difference(*(other.names for other in self.stand_ins))) & called)
 
     def told(self, trace: Trace) -> Trace:
         """Trace with the replaced steps under their own types, with what they were given."""
         state = {key: value for key, value in trace.state.items() if not key.startswith(_STATE)}
-        return trace.model_copy(update={"steps": [self._step(step) for step in trace.steps], "state": state})
+        turns = [turn.model_copy(update={"answer": self.restored(turn.answer)}) for turn in trace.turns]
+        steps = [self._step(step) for step in trace.steps]
+        return trace.model_copy(update={"turns": turns, "steps": steps, "state": state})
+
+    def restored(self, said: str) -> str:
+        """Text with the variables of the flow itself where nothing was filled in."""
+        for left, variable in self.reads.items():
+            said = said.replace(left, variable)
+        return said
 
     def _step(self, step: TraceStep) -> TraceStep:
         if step.node_id not in self.types:
@@ -115,9 +127,17 @@ class Simulation:
         given = step.input if isinstance(step.input, dict) else {}
         rows = given.get("inputVariables")
         shown = dict(_by_name(rows, "variable"))
-        return step.model_copy(
-            update={"name": self.types[step.node_id], "input": shown or step.input, "simulated": True}
-        )
+        name, output = self.types[step.node_id], step.output
+        if name == effects.HTTP and isinstance(output, dict) and (said := inner_json(str(output.get("content")))):
+            output = {"http": said}
+        return step.model_copy(update={"name": name, "input": shown or step.input, "output": output, "simulated": True})
+
+
+def simulated_steps(graph: GraphIR, tests: Iterable[TestCase]) -> set[str]:
+    """Ids of the steps that are simulated in the tests: those that change the world, and those that a test answers."""
+    given = _answers_of(tests)
+    found = {node.id: effects.step_effect(node.name, node.category, node.inputs) for node in graph.nodes}
+    return {id_ for id_, effect in found.items() if effect == "changes" or (effect == "reads" and id_ in given)}
 
 
 NOTHING_SIMULATED: Final = Simulation("")
@@ -128,18 +148,18 @@ def simulated(graph: GraphIR, schemas: Schemas, tests: Iterable[TestCase] = ()) 
     world is simulated in any case, without an answer by the fields that the flow reads.
     """
     function, has_toolkit = schemas.get(effects.FUNCTION_STEP), _TOOLKIT in schemas
-    whole, given = graph.to_flow_data(), _answers_of(tests)
+    tests = list(tests)
+    whole, given, steps = graph.to_flow_data(), _answers_of(tests), simulated_steps(graph, tests)
     stand_ins: list[StandIn] = []
     acting: list[str] = []
     types: dict[str, str] = {}
     nodes: list[FlowNode] = []
-    reads = _reads_of_http(whole)
+    reads = _reads_of_http(whole, [node.id for node in graph.nodes if node.name == effects.HTTP])
     by_message = False
     for node in graph.nodes:
-        effect = effects.step_effect(node.name, node.category, node.inputs)
         new = node
-        if not node.is_note and (effect == "changes" or (effect == "reads" and node.id in given)):
-            answer = _Answer(given.get(node.id, {}), sample_answer(node.id, whole))
+        if not node.is_note and node.id in steps:
+            answer = _Answer(len(stand_ins), given.get(node.id, {}), sample_answer(node.id, whole))
             made = _step_stand_in(node, function, answer, reads)
             if made is None and has_toolkit:
                 made = _tool_stand_in(node, schemas, answer)
@@ -148,13 +168,13 @@ def simulated(graph: GraphIR, schemas: Schemas, tests: Iterable[TestCase] = ()) 
                 stand_ins.append(stand_in)
                 if not stand_in.tool:
                     types[node.id] = node.name
-            elif effect == "changes":
+            elif effects.step_effect(node.name, node.category, node.inputs) == "changes":
                 acting.append(node.label or node.id)
         elif node.inputs.get(_STARTED_BY) == _SCHEDULE and node.inputs.get("scheduleInputMode") != "form":
             by_message, new = True, node.copy()
             new.set_inputs({**node.inputs, _STARTED_BY: "chatInput"})
         elif isinstance(rows := node.inputs.get(_ROWS), list):
-            changed, found = _rows(node, rows, given, schemas)
+            changed, found = _rows(node, rows, given, schemas, first=len(stand_ins))
             if found and not has_toolkit:
                 acting.append(node.label or node.id)
             elif found:
@@ -166,7 +186,9 @@ def simulated(graph: GraphIR, schemas: Schemas, tests: Iterable[TestCase] = ()) 
         return Simulation(whole, acting=acting)
     moved = {read: key for read, key in reads.items() if read[0] in types}
     nodes = [_reading(node, moved) for node in nodes] if moved else nodes
-    return Simulation(graph.with_parts(nodes, graph.edges).to_flow_data(), stand_ins, acting, types, by_message)
+    copied = graph.with_parts(nodes, graph.edges).to_flow_data()
+    unread = {f"{{{{ output.{_dotted(path)} }}}}": f"{{{{ {step}.output.http.{path} }}}}" for step, path in moved}
+    return Simulation(copied, stand_ins, acting, types, by_message, unread)
 
 
 def _answers_of(tests: Iterable[TestCase]) -> dict[str, dict[str, JsonValue]]:
@@ -188,26 +210,46 @@ def _parsed(answer: JsonValue) -> JsonValue:
 
 @dataclass(frozen=True)
 class _Answer:
-    """Answer of a stand-in: by test, else the first of a test, else a sample."""
+    """Answer of a stand-in: by test, else the first of a test, else a sample. `number` is that of the stand-in."""
 
+    number: int
     by_test: Mapping[str, JsonValue]
     sample: JsonValue
 
-    def code(self, *, as_text: bool) -> str:
-        """Code that gives the answer. The id of the session ends with the test and the number of its trial."""
+    def code(self, form: Literal["json", "text", "http"] = "json") -> str:
+        """Code that gives the answer. The id of the session ends with the test, the stand-in that fails or answers
+        nothing in it (`e2`), and the number of the trial.
+        """
 
-        def written(value: JsonValue) -> str:
-            return _json(value if isinstance(value, str) or not as_text else json.dumps(value, ensure_ascii=False))
+        def written(value: JsonValue, status: int = 200) -> str:
+            if form == "http":
+                status_text = "OK" if status == _OK else "Internal Server Error"
+                return _json({"data": value, "status": status, "statusText": status_text})
+            return _json(value if isinstance(value, str) or form == "json" else json.dumps(value, ensure_ascii=False))
 
         first = next(iter(self.by_test.values()), self.sample)
-        if not self.by_test:
-            return f"return {written(first)};"
+        fails = (
+            f"return {written({'error': SIMULATED_FAILURE}, 500)};"
+            if form == "http"
+            else f"throw new Error('{SIMULATED_FAILURE}');"
+        )
         table = ", ".join(f"{json.dumps(test)}: {written(value)}" for test, value in self.by_test.items())
         return (
-            "const of = /-(t\\d+)-\\d+$/.exec(String($flow.sessionId || ''));\n"
+            "const of = /-(t\\d+)(?:(error|empty)(\\d+))?-\\d+$/.exec(String($flow.sessionId || ''));\n"
+            f"if (of && of[3] === '{self.number}') {{\n  if (of[2] === 'error') {{ {fails} }}\n"
+            f"  return {written('' if form == 'text' else _emptied(first))};\n}}\n"
             f"const answers = {{{table} }};\n"
             f"return of && of[1] in answers ? answers[of[1]] : {written(first)};"
         )
+
+
+def _emptied(value: JsonValue) -> JsonValue:
+    """Answer of the same shape that holds nothing."""
+    if isinstance(value, dict):
+        return {name: _emptied(one) for name, one in value.items()}
+    if isinstance(value, list):
+        return []
+    return "" if isinstance(value, str) else 0 if isinstance(value, int | float) else value
 
 
 def _step_stand_in(
@@ -217,10 +259,11 @@ def _step_stand_in(
         return None
     if node.name == effects.TOOL_STEP and (code := _own_code(str(node.inputs.get(_STEP_TOOL)), _config(node))):
         new = node.copy()
-        config = {**_config(node), code: answer.code(as_text=True)}
+        config = {**_config(node), code: answer.code("text")}
         new.set_inputs({**node.inputs, f"{_STEP_TOOL}Config": config})
         return new, StandIn(node.id, _action(node))
     given = {name: value for name, value in _given(node).items() if value not in (None, "", [])}
+    form = "http" if node.name == effects.HTTP else "json"
     reads_settings = _READ_BY.get(node.name)
     declared = "".join(f"const ${name} = '';\n" for name in _given(node) if reads_settings and name not in given)
     reading = _reading_code(reads_settings) if reads_settings else ""
@@ -228,12 +271,12 @@ def _step_stand_in(
         "customFunctionInputVariables": [
             {"variableName": _SAFE_NAME.sub("_", name), "variableValue": one} for name, one in given.items()
         ],
-        "customFunctionJavascriptFunction": f"{declared}{reading}\n{answer.code(as_text=False)}",
+        "customFunctionJavascriptFunction": f"{declared}{reading}\n{answer.code(form)}",
     }
     update = [
-        {"key": key, "value": f"{{{{ output{_dotted(path.removeprefix('data'))} }}}}"}
+        {"key": key, "value": f"{{{{ output.{_dotted(path)} }}}}"}
         for (id_, path), key in reads.items()
-        if id_ == node.id and path.startswith("data")
+        if id_ == node.id
     ]
     if update := update or node.inputs.get(_UPDATES[node.name]):
         values["customFunctionUpdateState"] = update
@@ -292,7 +335,7 @@ def _tool_stand_in(node: FlowNode, schemas: Schemas, answer: _Answer) -> tuple[F
 
 
 def _rows(
-    node: FlowNode, rows: Sequence[Any], given: Mapping[str, Mapping[str, JsonValue]], schemas: Schemas
+    node: FlowNode, rows: Sequence[Any], given: Mapping[str, Mapping[str, JsonValue]], schemas: Schemas, *, first: int
 ) -> tuple[list[Any], list[StandIn]]:
     """Rows of an agent's tools with stand-ins for those that change the world."""
     changed: list[Any] = []
@@ -309,7 +352,7 @@ def _rows(
         if not type_ or not (effect == "changes" or (effect == "reads" and own)):
             changed.append(row)
             continue
-        made = _tool(type_, type_, inputs, _Answer(own, sample_answer(type_, "")), schemas)
+        made = _tool(type_, type_, inputs, _Answer(first + len(found), own, sample_answer(type_, "")), schemas)
         kept = inputs if made.type == type_ else {}
         changed.append(
             {**row, _ROW_TOOL: made.type, f"{_ROW_TOOL}Config": {**kept, _ROW_TOOL: made.type, **made.inputs}}
@@ -348,7 +391,7 @@ class _Tool:
 def _tool(type_: str, label: str, inputs: Mapping[str, Any], answer: _Answer, schemas: Schemas) -> _Tool:
     """Stand-in of a tool: itself with other code where it has code, else an OpenAPI toolkit whose code answers."""
     if (code := _own_code(type_, inputs)) is not None:
-        return _Tool(type_, {code: answer.code(as_text=True)})
+        return _Tool(type_, {code: answer.code("text")})
     names, schema = _names(type_, label, inputs, schemas.get(type_)), schemas.get(type_)
     return _Tool(_TOOLKIT, _toolkit_inputs(names, inputs, answer, schema), names)
 
@@ -386,7 +429,7 @@ def _toolkit_inputs(
         "openApiFile": f"data:application/json;base64,{encoded},filename:stand-in.json",
         "selectedServer": "http://stand-in",
         "selectedEndpoints": "",
-        "customCode": answer.code(as_text=True),
+        "customCode": answer.code("text"),
         "headers": _unreadable(inputs),
     }
 
@@ -463,32 +506,33 @@ def sample_answer(node_id: str, flow_data: str) -> JsonValue:
     reads = re.findall(_HTTP_READ % re.escape(node_id), flow_data)
     answer: dict[str, JsonValue] = {}
     for read in dict.fromkeys(reads):
-        steps = _steps(read)
-        if steps[:1] == ["data"] and len(steps) > 1:
-            _put(answer, steps[1:])
+        steps = steps_of(read)
+        if steps[:1] == [_BARE] and len(steps) > 1:
+            name = str(steps[-1])
+            put(answer, steps[1:], 1001 if _NUMBER.search(name) else f"sample {name}")
     return answer or {"status": "ok", "id": 1001}
 
 
-def _put(place: dict[str, JsonValue], steps: Sequence[str | int]) -> None:
+def put(place: dict[str, JsonValue], steps: Sequence[str | int], value: JsonValue, *, anew: bool = False) -> None:
+    """Put a value under a path, without changing what is there unless `anew`. An item of a list is its first one."""
     name, rest = str(steps[0]), steps[1:]
     if not rest:
-        place.setdefault(name, 1001 if _NUMBER.search(name) else f"sample {name}")
+        place[name] = value if anew else place.get(name, value)
         return
-    if isinstance(rest[0], int):
-        rows = place.setdefault(name, [])
-        if isinstance(rows, list):
-            if not rows:
-                rows.append({})
-            first = rows[0]
-            if len(rest) > 1 and isinstance(first, dict):
-                _put(first, rest[1:])
-        return
-    inner = place.setdefault(name, {})
-    if isinstance(inner, dict):
-        _put(inner, rest)
+    inner = place.setdefault(name, [] if isinstance(rest[0], int) else {})
+    if isinstance(inner, list):
+        rest = rest[1:]
+        if not rest and (anew or not inner):
+            inner[:1] = [value if anew else {}]
+        elif rest and not inner:
+            inner.append({})
+        inner = inner[0]
+    if rest and isinstance(inner, dict):
+        put(inner, rest, value, anew=anew)
 
 
-def _steps(path: str) -> list[str | int]:
+def steps_of(path: str) -> list[str | int]:
+    """Names and numbers of a path."""
     return [int(index) if index else name for name, index in _STEP_IN_PATH.findall(path)]
 
 
@@ -497,10 +541,10 @@ def _dotted(path: str) -> str:
     return re.sub(r"\[(\d+)\]", r".\1", path)
 
 
-def _reads_of_http(flow_data: str) -> dict[tuple[str, str], str]:
+def _reads_of_http(flow_data: str, steps: Iterable[str]) -> dict[tuple[str, str], str]:
     """Key in the state of the flow for each (step, path) that is read of the answer of an HTTP step."""
-    found = dict.fromkeys(re.findall(_HTTP_READ % r"([\w-]{1,200})", flow_data))
-    return {read: f"{_STATE}{number}" for number, read in enumerate(found)}
+    found = [(step, path or _BARE) for step in steps for path in re.findall(_HTTP_READ % re.escape(step), flow_data)]
+    return {read: f"{_STATE}{number}" for number, read in enumerate(dict.fromkeys(found))}
 
 
 def _reading(node: FlowNode, moved: Mapping[tuple[str, str], str]) -> FlowNode:
@@ -518,20 +562,15 @@ def _with_reads(value: Any, moved: Mapping[tuple[str, str], str]) -> Any:
         return {key: _with_reads(item, moved) for key, item in value.items()}
     if isinstance(value, list):
         return [_with_reads(item, moved) for item in value]
-    if not isinstance(value, str) or ".output.http." not in value:
+    if not isinstance(value, str) or "{{" not in value:
         return value
-    for (node_id, path), key in moved.items():
-        read = _HTTP_READ % re.escape(node_id)
-        value = re.sub(read, lambda found, path=path, key=key: _moved(found, path, key), value)
+    for step in dict.fromkeys(step for step, _ in moved):
+        value = re.sub(
+            _HTTP_READ % re.escape(step),
+            lambda found, step=step: f"{{{{ $flow.state.{moved[step, found[1] or _BARE]} }}}}",
+            value,
+        )
     return value
-
-
-def _moved(found: re.Match[str], path: str, key: str) -> str:
-    """Read of the state in place of the read of this path; what an answer has beside its data is that of a success."""
-    if found[1] != path:
-        return found[0]
-    beside = {"status": "200", "statusText": "OK"}
-    return beside.get(path, f"{{{{ $flow.state.{key} }}}}")
 
 
 def _json(value: Any) -> str:

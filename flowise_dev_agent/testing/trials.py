@@ -8,7 +8,7 @@ An agent's tool that waits for consent is decided in the same way. A run that ha
 import asyncio
 import itertools
 import time
-from collections.abc import Callable, Coroutine, Iterable, Sequence, Set
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
@@ -19,25 +19,16 @@ from flowise_dev_agent.flowise.models import HumanAnswer, ImageUpload, Predictio
 from flowise_dev_agent.schemas.base import JsonObject
 from flowise_dev_agent.schemas.plan import MOST_DECISIONS, Decision, Expectation, TestCase
 from flowise_dev_agent.schemas.verdict import Trace, Trial, VerdictCategory
-from flowise_dev_agent.testing.cases import MOST_TESTS, next_id
+from flowise_dev_agent.testing.cases import MOST_HELD, next_id
 from flowise_dev_agent.testing.simulation import NOTHING_SIMULATED, Simulation
 from flowise_dev_agent.testing.traces import Exchange, trace_of
 from flowise_dev_agent.testing.verdicts import classify_failure, classify_prediction, failure_text
+from flowise_dev_agent.testing.ways import Probe, TrialRun
 from flowise_dev_agent.texts import text
 
 _OUTCOMES: Final[tuple[Decision, ...]] = ("proceed", "reject")
 #: Waits in vain after which the other tests of a flow get fewer seconds for each answer.
 _MOST_IN_VAIN, _SHORT_WAIT = 2, 15.0
-
-
-@dataclass(frozen=True)
-class TrialRun:
-    """Finished conversation: its result, its trace, and the nodes where it waited for a person."""
-
-    trial: Trial
-    trace: Trace
-    #: (node that waited for a person, decision), in order.
-    decisions: tuple[tuple[str, Decision], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -80,26 +71,20 @@ class Patience:
 
 #: Runs a case: (case, number of the trial).
 Hold = Callable[[TestCase, int], Coroutine[Any, Any, TrialRun]]
+#: Cases for what the conversations so far have not shown.
+More = Callable[[Sequence[TrialRun]], Sequence[TestCase]]
 
 
 async def hold_all(
-    cases: Sequence[TestCase],
-    hold: Hold,
-    *,
-    trials: int = 1,
-    more: Callable[[Set[str]], Sequence[TestCase]] | None = None,
+    cases: Sequence[TestCase], hold: Hold, *, trials: int = 1, more: More | None = None
 ) -> list[TrialRun]:
-    """Run every case `trials` times. `more` maps the ids of the nodes that ran to cases for the rest, which run next;
-    human decisions that no case has taken come last.
+    """Run every case `trials` times, then human decisions that no case has taken and what `more` finds, once each, as
+    long as there is something. Probes come last.
     """
     runs = await _together(hold(case, number) for case in cases for number in range(1, trials + 1))
-    if more is None:
-        return runs
-    held, added = list(cases), more({step.node_id for run in runs for step in run.trace.steps})
-    while added := added or undriven(held, runs):
+    while more is not None and (added := undriven([run.case for run in runs], runs) or more(runs)):
         runs += await _together(hold(case, 1) for case in added)
-        held, added = [*held, *added], []
-    return runs
+    return sorted(runs, key=lambda run: isinstance(run.case, Probe))
 
 
 async def _together(runs: Iterable[Coroutine[Any, Any, TrialRun]]) -> list[TrialRun]:
@@ -125,7 +110,7 @@ def undriven(cases: Sequence[TestCase], runs: Sequence[TrialRun]) -> list[TestCa
     for node, outcome in itertools.product(first, _OUTCOMES):
         human = [*first[node].human, outcome]
         is_new = (first[node].turns, first[node].payload, human) not in held
-        if (node, outcome) not in taken and is_new and len(cases) + len(added) < MOST_TESTS:
+        if (node, outcome) not in taken and is_new and len(cases) + len(added) < MOST_HELD:
             new = {"id": next_id([*cases, *added]), "human": human, "expect": Expectation()}
             added.append(first[node].model_copy(update=new))
     return added
@@ -149,7 +134,7 @@ class ConversationRunner:
             trial = Trial(
                 question=question, trial=self._of.number, passed=False, error=self._of.not_testable, test=case.id
             )
-            return TrialRun(trial, Trace())
+            return TrialRun(case, trial, Trace())
         category: VerdictCategory | None = None
         error = ""
         failed_steps: Sequence[JsonObject] = ()
@@ -178,11 +163,12 @@ class ConversationRunner:
             used_tools=[tool.tool for tool in trace.used_tools],
             test=case.id,
             human=[decision for _, decision in self._decisions],
+            probe=case.kind if isinstance(case, Probe) else None,
         )
         if used := self._of.simulation.used_in(trace):
-            trial = trial.model_copy(update={"simulated": used})
+            trial = trial.model_copy(update={"simulated": used, "answer": self._of.simulation.restored(trial.answer)})
             trace = self._of.simulation.told(trace)
-        return TrialRun(trial, trace, tuple(self._decisions))
+        return TrialRun(case, trial, trace, tuple(self._decisions))
 
     def _said(self) -> Sequence[str]:
         """User messages, one per turn; forms and webhooks are submitted once."""

@@ -265,12 +265,14 @@ class World(BackgroundServer):
     def __init__(self) -> None:
         super().__init__("world of a case")
         self.pages: Mapping[str, Any] = {}
+        self.called: list[str] = []
 
     def app(self) -> Starlette:
         """All paths in one handler."""
-        return Starlette(routes=[Route("/{path:path}", self._page, methods=["GET", "POST"])])
+        return Starlette(routes=[Route("/{path:path}", self._page, methods=["GET", "POST", "PUT", "DELETE"])])
 
     async def _page(self, request: Request) -> Response:
+        self.called.append(f"{request.method} {request.url.path}")
         page = self.pages.get(request.url.path)
         if page is None:
             return JSONResponse({"error": "not found"}, 404)

@@ -1,6 +1,6 @@
 """Are broken flows told, and right ones not? Runs pairs of flows on a real Flowise and prints what told each.
 
-    python scripts/bench/verdicts.py [CASES.yaml] [--answers DIR [--record]] [--half 1|2] [--case ID ...]
+    python scripts/bench/verdicts.py [CASES.yaml] [--by-code] [--answers DIR [--record]] [--half 1|2] [--case ID ...]
                                          [--json FILE] [--verbose]
 
 Starts Postgres, the stand-in and a Flowise of its own. The model inside the flows is scripted by the case and answers
@@ -25,7 +25,7 @@ import json
 import re
 import sys
 import tempfile
-from collections.abc import AsyncGenerator, Generator, Iterable, Mapping, Sequence, Set
+from collections.abc import AsyncGenerator, Generator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -38,7 +38,7 @@ from pydantic import TypeAdapter
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from flowise_dev_agent.agent import AgentContext, FlowiseCapability
-from flowise_dev_agent.agent.domain import EvaluateRequest
+from flowise_dev_agent.agent.domain import EvaluateRequest, TestSuite
 from flowise_dev_agent.devkit.flowise import FlowiseAccess, LocalFlowise
 from flowise_dev_agent.devkit.postgres import EmbeddedPostgres
 from flowise_dev_agent.devkit.standin import ModelStandIn
@@ -51,9 +51,13 @@ from flowise_dev_agent.patch import GraphIR, compile_ops, errors, validate_flow
 from flowise_dev_agent.planning.llm import LlmReasoner
 from flowise_dev_agent.schemas.base import JsonObject
 from flowise_dev_agent.schemas.plan import TestCase
-from flowise_dev_agent.schemas.verdict import Verdict
+from flowise_dev_agent.schemas.verdict import Trace, Verdict
 from flowise_dev_agent.settings import ReasoningSettings
+from flowise_dev_agent.testing.checks import as_expected
+from flowise_dev_agent.testing.judging import unreached_steps
+from flowise_dev_agent.testing.simulation import Simulation, simulated
 from flowise_dev_agent.testing.trials import TrialConversation, TrialRun, hold_all
+from flowise_dev_agent.testing.ways import session_of
 from scripts.bench.verdict_cases import Case, CustomTool, ScriptedModel, World
 
 CASES: Final = Path(__file__).parent / "cases" / "verdicts.yaml"
@@ -80,6 +84,11 @@ class Tested:
     told_at_first: bool = False
     unscripted: list[str] = field(default_factory=list[str])
     flow_data: str = ""
+    #: What the flow did where a simulated call failed, and what no test reached.
+    ways: list[str] = field(default_factory=list[str])
+    #: Calls of the world that change it; there must be none.
+    outside: list[str] = field(default_factory=list[str])
+    beside: list[Trace] = field(default_factory=list[Trace])
     runs: list[TrialRun] = field(default_factory=list[TrialRun])
     verdict: Verdict | None = None
     not_judged: str = ""
@@ -168,6 +177,7 @@ class Bench:
     answers: Path
     settings: ReasoningSettings
     engine: ReasoningEngine | None
+    by_code: bool = False
 
     async def tested(self, case: Case, side: str) -> Tested:
         """Build the flow, check it and hold its tests."""
@@ -197,12 +207,16 @@ class Bench:
         for finding in errors(findings):
             _tell(tested, "static", f"{finding.code}: {finding.text}")
         tested.warnings = [f"{one.code}: {one.text}" for one in findings if one.severity == "warning"]
+        suite = self.domain.generate_tests(case.plan(), compiled.flow_data, trials=1)
+        simulation = simulated(compiled.graph, self.nodes.schemas, suite.cases)
         row = await self.flowise.create_chatflow(
-            ChatflowCreate(name=f"{case.id} {side}", flow_data=compiled.flow_data, type=kind)
+            ChatflowCreate(name=f"{case.id} {side}", flow_data=simulation.flow_data, type=kind)
         )
+        self.world.called.clear()
         try:
-            tested.runs = await self._held(case, row.id, compiled.flow_data)
+            await self._hold(tested, row.id, suite, simulation)
         finally:
+            tested.outside = [call for call in self.world.called if not call.startswith("GET ")]
             await self.flowise.delete_chatflow(row.id)
         tested.unscripted = model.unscripted
         planned = {test.id for test in case.tests}
@@ -231,28 +245,34 @@ class Bench:
                 for identity in made.values():
                     await http.delete(f"/api/v1/tools/{identity}")
 
-    async def _held(self, case: Case, chatflow_id: str, flow_data: str) -> list[TrialRun]:
+    async def _hold(self, tested: Tested, chatflow_id: str, suite: TestSuite, simulation: Simulation) -> None:
         """As a session holds them."""
-        suite = self.domain.generate_tests(case.plan(), flow_data, trials=1)
+        flow_data = tested.flow_data
         gate = asyncio.Semaphore(_AT_A_TIME)
 
         async def hold(test: TestCase, number: int) -> TrialRun:
-            session = f"bench-{chatflow_id}-{test.id}-{number}"
+            session = session_of(f"bench-{chatflow_id}", test, number)
             reason = suite.not_testable.get(test.id)
             async with gate:
                 return await self.domain.run_trial(
                     self._context(None),
-                    TrialConversation(chatflow_id, flow_data, test, number, session, reason),
+                    TrialConversation(chatflow_id, flow_data, test, number, session, reason, simulation=simulation),
                 )
 
-        def more(ran: Set[str]) -> list[TestCase]:
-            return self.domain.more_tests(suite, flow_data, ran)
+        def more(runs: Sequence[TrialRun]) -> list[TestCase]:
+            return self.domain.more_tests(flow_data, runs, simulation)
 
-        return await hold_all(suite.cases, hold, trials=suite.trials, more=more)
+        runs = await hold_all(suite.cases, hold, trials=suite.trials, more=more)
+        tested.ways = [str(one) for one in self.domain.told_ways(flow_data, runs, simulation)]
+        tested.runs = [run for run in runs if run.trial.probe is None]
+        tested.beside = [run.trace for run in runs if run.trial.probe]
 
     async def judge(self, tested: Tested) -> None:
         """The verdict of the product; the judge is only asked where code saw nothing."""
         if not tested.runs:
+            return
+        if self.by_code:
+            self._judge_by_code(tested)
             return
         judge = KeptAnswers(self.answers / f"{tested.case.id}.{tested.side}.json", self.engine)
         request = EvaluateRequest(
@@ -260,6 +280,7 @@ class Bench:
             plan=tested.case.plan(),
             results=tuple(run.trial for run in tested.runs),
             traces=tuple(run.trace for run in tested.runs),
+            beside=tuple(tested.beside),
             flow_data=tested.flow_data,
         )
         try:
@@ -273,6 +294,18 @@ class Bench:
             _tell(tested, "judge", *(lines if verdict.done else [verdict.reason, *lines]))
         if judge.changed:
             tested.not_judged = "the prompt has changed since it was answered"
+
+    def _judge_by_code(self, tested: Tested) -> None:
+        """What code alone tells: unmet expectations, steps and ways that no test reached."""
+        for run in tested.runs:
+            trial = as_expected(run.trial, run.trace, run.case, tested.flow_data)
+            if trial.category and not run.trial.category:
+                _tell(tested, "code", f"{trial.test}: {trial.error}")
+        graph = GraphIR.from_flow_data(tested.flow_data)
+        lacking = unreached_steps(graph, [*(run.trace for run in tested.runs), *tested.beside])
+        lacking += [one for one in tested.ways if one.startswith("No test took")]
+        if lacking:
+            _tell(tested, "ways", *lacking)
 
     def _context(self, reasoner: LlmReasoner | None) -> AgentContext:
         """Only what trials and verdicts use; the scripted model is a real one to the product."""
@@ -303,6 +336,7 @@ async def run(
     *,
     answers: Path = ANSWERS,
     record: bool = False,
+    by_code: bool = False,
     verbose: bool = False,
 ) -> list[Tested]:
     """Flows as (case, side): first all are run, one after the other, then all are judged at the same time."""
@@ -320,6 +354,7 @@ async def run(
                 answers=answers,
                 settings=settings,
                 engine=engine,
+                by_code=by_code,
             )
             flows: list[Tested] = []
             for case, side in pairs:
@@ -361,7 +396,7 @@ def _print(flow: Tested, *, verbose: bool) -> None:
             trial = run_.trial
             ran = " ".join(step.node_id for step in run_.trace.steps)
             print(f"  {trial.test} {trial.human or ''} {trial.question!r} -> {trial.answer!r} {trial.error} [{ran}]")
-        for line in flow.why + flow.warnings:
+        for line in flow.why + flow.warnings + flow.ways:
             print(f"  {line}", flush=True)
 
 
@@ -393,9 +428,11 @@ def report(flows: Sequence[Tested]) -> dict[str, Any]:
         "broken_told": sum(flow.alarm for flow in broken),
         "right": len(right),
         "false_alarms": sum(flow.alarm for flow in right),
+        "outside": sum(len(flow.outside) for flow in flows),
         "not_judged": sum(bool(flow.not_judged) for flow in flows),
         "told_by_static": sum("static" in flow.told for flow in broken),
         "told_by_code": sum("code" in flow.told for flow in broken),
+        "told_by_ways": sum("ways" in flow.told for flow in broken),
         "told_by_judge": sum("judge" in flow.told for flow in broken),
         "told_by_an_error_alone": sum(flow.told_at_first for flow in broken),
     }
@@ -419,7 +456,15 @@ def _run(arguments: argparse.Namespace) -> int:
     ]
     with local_flowise() as (standin, access):
         flows = asyncio.run(
-            run(pairs, standin, access, answers=arguments.answers, record=arguments.record, verbose=arguments.verbose)
+            run(
+                pairs,
+                standin,
+                access,
+                answers=arguments.answers,
+                record=arguments.record,
+                by_code=arguments.by_code,
+                verbose=arguments.verbose,
+            )
         )
     table = report(flows)
     if arguments.json:
@@ -432,6 +477,7 @@ if __name__ == "__main__":
     parser.add_argument("cases", type=Path, nargs="?", default=CASES)
     parser.add_argument("--answers", type=Path, default=ANSWERS, help="folder of the judge's answers")
     parser.add_argument("--record", action="store_true", help="ask the judge of the settings for what is missing")
+    parser.add_argument("--by-code", action="store_true", help="judge by code alone: expectations, and ways not taken")
     parser.add_argument("--half", type=int, choices=(1, 2), help="one flow of each case")
     parser.add_argument("--case", action="append", help="only this id; may be given several times")
     parser.add_argument("--json", type=Path, help="write the table to this file")

@@ -1,7 +1,7 @@
 """The Flowise domain: retrieval over node schemas, ops, validation, predictions, verdicts."""
 
 import asyncio
-from collections.abc import Sequence, Set
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Final
@@ -41,12 +41,14 @@ from flowise_dev_agent.planning.requests import JudgeRequest, PatchRequest, Reas
 from flowise_dev_agent.schemas.document_stores import DocumentStoreView
 from flowise_dev_agent.schemas.plan import Expectation, Plan, TestCase
 from flowise_dev_agent.schemas.verdict import NOT_THE_FLOW, Verdict
-from flowise_dev_agent.testing.cases import branch_cases, cases_for, why_not_testable
+from flowise_dev_agent.testing.cases import cases_for, why_not_testable
 from flowise_dev_agent.testing.checks import TestedFlow, checked, remarks_on, uses_models
 from flowise_dev_agent.testing.judging import judged
 from flowise_dev_agent.testing.simulation import Simulation, simulated
 from flowise_dev_agent.testing.trials import ConversationRunner, TrialConversation, TrialRun
 from flowise_dev_agent.testing.verdicts import beside_blocked, failed_verdict, with_pass_k
+from flowise_dev_agent.testing.ways import answered_branches, more_ways, told_ways
+from flowise_dev_agent.texts import Text
 
 #: Tools by phase; those that need an approved plan are in patch and test.
 _DISCOVER: Final = (
@@ -178,11 +180,15 @@ class FlowiseCapability(FlowDomain):
     def generate_tests(self, plan: Plan, flow_data: str, *, trials: int) -> TestSuite:
         graph = GraphIR.from_flow_data(flow_data)
         cases = cases_for(plan.tests, graph)
+        cases = (*cases, *answered_branches(graph, cases))
         reasons = {case.id: why for case in cases if (why := why_not_testable(case, graph, in_copy=True))}
         return TestSuite(cases, trials, reasons)
 
-    def more_tests(self, suite: TestSuite, flow_data: str, ran: Set[str]) -> list[TestCase]:
-        return branch_cases(suite.cases, GraphIR.from_flow_data(flow_data), ran)
+    def more_tests(self, flow_data: str, runs: Sequence[TrialRun], simulation: Simulation) -> list[TestCase]:
+        return more_ways(runs, GraphIR.from_flow_data(flow_data), simulation)
+
+    def told_ways(self, flow_data: str, runs: Sequence[TrialRun], simulation: Simulation) -> list[Text]:
+        return told_ways(runs, GraphIR.from_flow_data(flow_data), simulation)
 
     async def simulate(self, context: AgentContext, flow_data: str, tests: Sequence[TestCase]) -> Simulation:
         schemas = (await context.knowledge.nodes()).schemas
@@ -213,6 +219,7 @@ class FlowiseCapability(FlowDomain):
             request.results,
             request.traces,
             request.flow_data,
+            beside=request.beside,
             by_model=by_model,
             original=request.original,
         )

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import pairwise
@@ -65,6 +65,7 @@ from flowise_dev_agent.settings import LimitSettings
 from flowise_dev_agent.testing.checks import comparable
 from flowise_dev_agent.testing.judging import as_judged, best_of, lost
 from flowise_dev_agent.testing.trials import Patience, TrialConversation, TrialRun, hold_all
+from flowise_dev_agent.testing.ways import session_of
 from flowise_dev_agent.texts import lines, sentences, text
 
 #: Characters of an answer that the state and the review carry; the full texts are a blob.
@@ -76,6 +77,8 @@ _FULL_LIMIT = 1_000_000
 _MOST_KEPT = 9
 #: Most reasons for what was not shown that the message of a review tells; its verdict has all.
 _MOST_REASONS = 3
+#: Most lines of a review on ways through the flow; its verdict has all.
+_MOST_WAYS: Final = 5
 #: Most values changed by repairs that a review lists.
 _MOST_REPAIRED = 20
 _RESULTS: Final = TypeAdapter(list[Trial])
@@ -109,7 +112,7 @@ async def test_v2(state: AgentState, runtime: Runtime[AgentContext], *, domains:
 
     async def hold(case: TestCase, number: int) -> TrialRun:
         turn = "before" if before else state.iteration
-        session = f"fda-test-{context.session_id}-{turn}-{case.id}-{number}"
+        session = session_of(f"fda-test-{context.session_id}-{turn}", case, number)
         async with gate:
             why_not = suite.not_testable.get(case.id) or asked.forbidden
             conversation = TrialConversation(
@@ -149,8 +152,8 @@ async def test_v2(state: AgentState, runtime: Runtime[AgentContext], *, domains:
         )
         return replace(run, trial=trial)
 
-    def more(ran: Set[str]) -> list[TestCase]:
-        return domains.primary.more_tests(suite, flow_data, ran)
+    def more(runs: Sequence[TrialRun]) -> list[TestCase]:
+        return [] if asked.forbidden else domains.primary.more_tests(flow_data, runs, asked.simulation)
 
     runs = await hold_all(suite.cases, hold, trials=suite.trials, more=None if before else more)
     # Answers may hold secrets of the flow, which neither judges nor people need.
@@ -159,10 +162,20 @@ async def test_v2(state: AgentState, runtime: Runtime[AgentContext], *, domains:
     if before:
         stage = next_stage(state.write.stage, StageEvent.BASELINE_TESTED)
         return {"tests": TestsState(baseline=shown, copy_id=asked.copy_id), "write": WriteState(stage=stage)}
-    full = _RESULTS.dump_json([result.shortened(_FULL_LIMIT) for result in results]).decode()
+    judged = sum(result.probe is None for result in results)
+    full = _RESULTS.dump_json([result.shortened(_FULL_LIMIT) for result in results[:judged]]).decode()
     answers_sha = await context.blobs.put(full)
     tested = payload_sha256(flow_data)
-    return {"tests": TestsState(results=shown, answers_sha=answers_sha, tested_sha=tested, copy_id=asked.copy_id)}
+    return {
+        "tests": TestsState(
+            results=shown[:judged],
+            probes=shown[judged:],
+            ways=[*map(kept, domains.primary.told_ways(flow_data, runs, asked.simulation))],
+            answers_sha=answers_sha,
+            tested_sha=tested,
+            copy_id=asked.copy_id,
+        )
+    }
 
 
 test_v2.__test__ = False  # type: ignore[attr-defined]  # a node, not a pytest function
@@ -176,7 +189,10 @@ async def evaluate(
     emit = Emitter(runtime, "evaluate")
     context = runtime.context
     results = _RESULTS.validate_json(await context.blobs.get(str(state.tests.answers_sha)))
-    traces = [Trace.model_validate_json(await context.blobs.get(str(trial.trace_sha256))) for trial in results]
+    traces = [
+        Trace.model_validate_json(await context.blobs.get(str(trial.trace_sha256)))
+        for trial in (*results, *state.tests.probes)
+    ]
     result = await domains.evaluate(
         context,
         EvaluateRequest(
@@ -185,7 +201,8 @@ async def evaluate(
             later=tuple(state.intent.later),
             plan=tested_plan(state),
             results=tuple(results),
-            traces=tuple(traces),
+            traces=tuple(traces[: len(results)]),
+            beside=tuple(traces[len(results) :]),
             flow_data=await context.blobs.get(str(state.write.current_sha)),
             original=await context.blobs.get(state.write.original_sha) if state.write.original_sha else None,
             model=state.request.model,
@@ -196,7 +213,7 @@ async def evaluate(
     )
     emit.reasoned("judge", result)
     await remove_copy(state, context)
-    verdict = result.value
+    verdict = result.value.model_copy(update={"ways": [one.words for one in state.tests.ways]})
     step, iteration = next_step(state, verdict, context.limits)
     if verdict.category in FLOW_BUGS:
         await pattern_reuse.count_failure(state, context)
@@ -378,6 +395,7 @@ def _result_review(
         )
     if verdict and verdict.simulated:
         said.append(text("interrupt.simulated", actions="; ".join(verdict.simulated)))
+    said += [one.words for one in state.tests.ways[:_MOST_WAYS]]
     found = regressions(baseline, judged)
     worse = len({item.question for item in found if item.worse})
     if worse:

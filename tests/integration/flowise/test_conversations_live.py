@@ -11,9 +11,11 @@ from flowise_dev_agent.devkit.flowise import FlowiseAccess
 from flowise_dev_agent.flowise import ChatflowCreate, FlowiseClient
 from flowise_dev_agent.patch import AddNode, BindCredential, Connect, GraphIR, PatchOp, Schemas, compile_ops
 from flowise_dev_agent.schemas.plan import Expectation, TestCase
-from flowise_dev_agent.testing.cases import branch_cases, cases_for, why_not_testable
+from flowise_dev_agent.testing.cases import cases_for, why_not_testable
 from flowise_dev_agent.testing.checks import checked
+from flowise_dev_agent.testing.simulation import NOTHING_SIMULATED
 from flowise_dev_agent.testing.trials import ConversationRunner, TrialConversation, TrialRun, undriven
+from flowise_dev_agent.testing.ways import more_ways
 from tests.fixtures.golden_flows import chat, rag, tool_agent
 
 MODEL = {"llmModel": "chatOpenAI", "llmModelConfig": {"modelName": "gpt-4o-mini", "streaming": False}}
@@ -37,7 +39,9 @@ class Flow:
         run = await ConversationRunner(
             self._client, TrialConversation(self._id, self.flow_data, case, 1, session, why)
         ).run()
-        return TrialRun(checked(run.trial, run.trace, case, self.flow_data, stand_in=False), run.trace, run.decisions)
+        return TrialRun(
+            case, checked(run.trial, run.trace, case, self.flow_data, stand_in=False), run.trace, run.decisions
+        )
 
 
 async def made(client: FlowiseClient, schemas: Schemas, bind: Mapping[str, str], ops: Sequence[PatchOp]) -> Flow:
@@ -57,9 +61,11 @@ def to(source: str, target: str, branch: str | None = None) -> Connect:
 
 def approval(refused: str, **start: Any) -> list[PatchOp]:
     """A draft that a person lets go or not."""
+    started: Any = {"startInputType": "chatInput", **start}
+    model: Any = MODEL
     return [
-        step("startAgentflow", **{"startInputType": "chatInput", **start}),
-        step("llmAgentflow", llmMessages=[{"role": "system", "content": "Write a draft."}], **MODEL),
+        step("startAgentflow", **started),
+        step("llmAgentflow", llmMessages=[{"role": "system", "content": "Write a draft."}], **model),
         BindCredential(node_id="llmAgentflow_0", credential_type="openAIApi", path="llmModelConfig"),
         step(
             "humanInputAgentflow",
@@ -81,7 +87,7 @@ async def test_a_person_lets_go_or_refuses_and_the_flow_ends(
     outcome: Literal["proceed", "reject"], flowise_client: FlowiseClient, flowise: FlowiseAccess, schemas: Schemas
 ) -> None:
     flow = await made(flowise_client, schemas, flowise.credentials, approval("Not sent: {{ humanInputAgentflow_0 }}"))
-    case = TestCase(id="t1", turns=["Write a note"], human=[outcome], human_feedback="warmer")
+    case = TestCase(id="t1", turns=["Write a note"], human=[outcome], human_feedback=["warmer"])
     run = await flow.hold(case)
     assert (run.trial.passed, run.trial.human) == (True, [outcome])
     assert run.trial.answer.startswith("Sent: " if outcome == "proceed" else "Not sent: warmer")
@@ -194,7 +200,7 @@ async def test_a_branch_that_no_question_takes_is_taken_by_its_own_words(
     cases = flow.cases(TestCase(id="t1", turns=["I have a billing question"]))
     first = await flow.hold(cases[0])
     assert first.trial.answer == "Billing"
-    (added,) = branch_cases(cases, flow.graph, {step.node_id for step in first.trace.steps})
+    (added,) = more_ways([first], flow.graph, NOTHING_SIMULATED)
     assert (await flow.hold(added)).trial.answer == "Technical"
 
 

@@ -8,8 +8,9 @@ from flowise_dev_agent.errors import FlowiseServerError, FlowiseTimeoutError
 from flowise_dev_agent.flowise.models import HumanAnswer, Prediction
 from flowise_dev_agent.patch import GraphIR
 from flowise_dev_agent.schemas.plan import TestCase
-from flowise_dev_agent.schemas.verdict import Trace, Verdict
-from flowise_dev_agent.testing.cases import branch_cases, cases_for, why_not_testable
+from flowise_dev_agent.schemas.verdict import Trace, TraceStep, Trial, Verdict
+from flowise_dev_agent.testing.cases import cases_for, why_not_testable
+from flowise_dev_agent.testing.simulation import NOTHING_SIMULATED
 from flowise_dev_agent.testing.traces import TRACE_BYTES, Exchange, trace_of
 from flowise_dev_agent.testing.trials import (
     MOST_DECISIONS,
@@ -17,6 +18,7 @@ from flowise_dev_agent.testing.trials import (
     TrialConversation,
     undriven,
 )
+from flowise_dev_agent.testing.ways import TrialRun, more_ways
 from tests.unit.agent.rig import BenchFlowise, plan
 from tests.unit.agent.test_judgement import bench
 
@@ -207,14 +209,25 @@ async def test_a_flow_that_cannot_be_started_from_here_is_not_asked(inputs: dict
 def test_each_branch_that_says_which_message_takes_it_gets_a_test() -> None:
     inputs = {"conditionAgentScenarios": [{"scenario": "billing"}, {"scenario": "technical"}, {"scenario": "rest"}]}
     name = "conditionAgentAgentflow_0"
-    node = {"id": name, "data": {"id": name, "name": "conditionAgentAgentflow", "inputs": inputs}}
+    node = {
+        "id": name,
+        "data": {"id": name, "name": "conditionAgentAgentflow", "category": "Agent Flows", "inputs": inputs},
+    }
     edges = [{"source": name, "sourceHandle": f"{name}-output-{n}", "target": f"llm_{n}"} for n in range(3)]
     graph = GraphIR({"nodes": [node], "edges": edges})  # type: ignore[typeddict-item,list-item]
-    cases = [TestCase(id="t1", turns=["My bill is wrong"])]
-    added = branch_cases(cases, graph, {name, "llm_0"})
-    assert [(case.id, case.turns) for case in added] == [("t2", ["technical"]), ("t3", ["rest"])]
-    assert branch_cases(cases, graph, set()) == []
-    assert branch_cases(cases * 10, graph, {name}) == []
+    case = TestCase(id="t1", turns=["My bill is wrong"])
+    first = ran(case, name, "llm_0")
+    added = more_ways([first], graph, NOTHING_SIMULATED)
+    assert [(one.id, one.turns) for one in added] == [("t2", ["technical"]), ("t3", ["rest"])]
+    assert more_ways([first, *(ran(one, name) for one in added)], graph, NOTHING_SIMULATED) == []
+    assert more_ways([ran(case)], graph, NOTHING_SIMULATED) == []
+    assert more_ways([first] * 20, graph, NOTHING_SIMULATED) == []
+
+
+def ran(case: TestCase, *nodes: str) -> TrialRun:
+    """A conversation that came to these steps."""
+    trial = Trial(question="", passed=True, test=case.id)
+    return TrialRun(case, trial, Trace(steps=[TraceStep(node_id=node) for node in nodes]))
 
 
 # --- traces ----------------------------------------------------------------------------------------------------------
