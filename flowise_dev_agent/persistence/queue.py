@@ -9,7 +9,7 @@ from collections.abc import Generator, Iterable
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 from uuid import UUID
 
 from procrastinate import App, PsycopgConnector
@@ -31,6 +31,9 @@ from flowise_dev_agent.persistence.database import (
     server_options,
 )
 from flowise_dev_agent.texts import text
+
+if TYPE_CHECKING:
+    from flowise_dev_agent.persistence.runs import Claim
 
 RUN_TASK: Final = "run"
 RUN_QUEUE: Final = "runs"
@@ -132,6 +135,7 @@ class _Consumer:
     running: set[int | None] = field(default_factory=set)
     reserved: int = 0
     own: deque[Job] = field(default_factory=deque)
+    claims: "dict[int, Claim]" = field(default_factory=dict)
 
     async def wake(self, queue: str, job_id: int) -> None:
         """Let it look for jobs."""
@@ -146,21 +150,21 @@ class Slot:
     _consumer: _Consumer
     worker_id: int | None
 
-    async def begin(self, job_id: int, run_id: UUID) -> None:
-        """Begin the job that was stored as this worker's."""
-        arguments: Any = {"run_id": str(run_id), "owner": current_caller().owner}
+    async def begin(self, claim: "Claim") -> None:
+        """Begin a run whose job was stored as this worker's."""
         job = Job(
-            id=job_id,
+            id=claim.job_id,
             status="doing",
             queue=RUN_QUEUE,
             lock=None,
             queueing_lock=None,
             task_name=RUN_TASK,
-            task_kwargs=arguments,
+            task_kwargs={"run_id": str(claim.lease.run_id), "owner": claim.caller.owner},
             worker_id=self.worker_id,
         )
         self._consumer.own.append(job)
-        await self._consumer.wake(RUN_QUEUE, job_id)
+        self._consumer.claims[claim.job_id] = claim
+        await self._consumer.wake(RUN_QUEUE, claim.job_id)
 
 
 class Jobs(JobManager):
@@ -181,10 +185,15 @@ class Jobs(JobManager):
         """The consumer of these queues."""
         return self._consumers[tuple(queues or ())]
 
+    @property
+    def runs(self) -> _Consumer:
+        """The consumer of runs; one without slots if the process has none."""
+        return next((one for queues, one in self._consumers.items() if RUN_QUEUE in queues), _Consumer())
+
     @contextmanager
     def slot(self) -> Generator[Slot]:
         """See `Queue.slot`."""
-        runs = next((one for queues, one in self._consumers.items() if RUN_QUEUE in queues), _Consumer())
+        runs = self.runs
         # One slot is left to the queue: its jobs may be of other owners.
         free = runs.slots - 1 - len(runs.running) - len(runs.own) - runs.reserved
         runs.reserved += 1
@@ -318,9 +327,13 @@ class Queue:
     def slot(self) -> AbstractContextManager[Slot]:
         """Reserve a slot of this process for the run that the block stores, see `ADD_JOB`.
 
-        A job that is stored as its worker's is begun with `Slot.begin`; any other waits in the queue.
+        A run whose job is stored as its worker's is begun with `Slot.begin`; any other waits in the queue.
         """
         return self._jobs.slot()
+
+    def taken(self, job_id: int) -> "Claim | None":
+        """The claim of a run that this process has begun."""
+        return self._jobs.runs.claims.pop(job_id, None)
 
     def removed(self, job_id: int) -> None:
         """Note that the end of a run has removed its job."""

@@ -116,21 +116,39 @@ class RunResult:
     error: Mapping[str, Any] | None = None
 
 
+#: Columns of `runs` from which `claim_of` makes a claim, and what it selects of them as `run`, besides the session's.
+RUN_COLUMNS: Final = "session_id, kind, epoch, attempt, interrupt_id, answer, caller, owner, job_id"
+CLAIM_COLUMNS: Final = """
+    run.kind AS run_kind, run.epoch AS run_epoch, run.attempt AS run_attempt, run.interrupt_id AS run_interrupt_id,
+    run.answer AS run_answer, run.caller AS run_caller, run.owner AS run_owner, run.job_id AS run_job_id,
+    EXISTS (SELECT 1 FROM webhook_endpoints AS endpoint WHERE endpoint.session_id = run.session_id) AS run_has_webhook,
+    EXISTS (SELECT 1 FROM attachments AS file WHERE file.session_id = run.session_id) AS has_files
+"""
 _CLAIM: Final = f"""
-    WITH claimed AS (
+    WITH run AS (
         UPDATE runs SET epoch = epoch + 1, status = 'running', updated_at = now()
         WHERE id = %(run)s AND job_id = %(job)s AND status IN ('queued', 'running')
-        RETURNING session_id, kind, epoch, attempt, interrupt_id, answer, caller, owner
+        RETURNING {RUN_COLUMNS}
     )
-    SELECT claimed.kind AS run_kind, claimed.epoch AS run_epoch, claimed.attempt AS run_attempt,
-           claimed.interrupt_id AS run_interrupt_id, claimed.answer AS run_answer, claimed.caller AS run_caller,
-           claimed.owner AS run_owner,
-           EXISTS (SELECT 1 FROM webhook_endpoints AS endpoint WHERE endpoint.session_id = claimed.session_id)
-               AS run_has_webhook,
-           EXISTS (SELECT 1 FROM attachments AS file WHERE file.session_id = claimed.session_id) AS has_files,
-           session.*
-    FROM claimed JOIN (SELECT {SESSION_COLUMNS} FROM sessions) AS session ON session.id = claimed.session_id
+    SELECT {CLAIM_COLUMNS}, session.*
+    FROM run JOIN (SELECT {SESSION_COLUMNS} FROM sessions) AS session ON session.id = run.session_id
 """
+
+
+def claim_of(run_id: UUID, row: dict[str, Any]) -> Claim:
+    """The claim of a row with `CLAIM_COLUMNS` and those of the session; epoch 0 means that nobody has claimed it."""
+    names = ("kind", "epoch", "attempt", "interrupt_id", "answer", "has_webhook", "caller", "owner", "job_id")
+    run = {name: row.pop(f"run_{name}") for name in names}
+    caller, request = from_stored(run.pop("caller"))
+    return Claim(
+        lease=Lease(run_id, run.pop("epoch")),
+        session=SessionRow(**row),
+        caller=replace(caller, owner=run.pop("owner")),
+        request=request,
+        **run,
+    )
+
+
 # One statement: the session is locked first (the lock order of the schema), the run ends only under its lease, and
 # nothing else happens without that. The sums cover what is stored and what this statement stores.
 _FINALIZE: Final = f"""
@@ -200,29 +218,14 @@ class Runs:
     async def claim(self, run_id: UUID, job_id: int, owner: str | None = None) -> Claim | None:
         """Become the owner of the run; None if the job is not the run's current one or the run is over.
 
-        `owner` is the session's owner according to the job; jobs of earlier versions have none.
+        `owner` is the session's owner according to the job; jobs of earlier versions have none. A run that this process
+        has stored may be claimed since then.
         """
+        if (taken := self._queue.taken(job_id)) is not None:
+            return taken
         with across_owners() if owner is None else serving(owner):
             row = await self._database.fetch_one(_CLAIM, {"run": run_id, "job": job_id})
-        if row is None:
-            return None
-        run = {
-            name: row.pop(f"run_{name}")
-            for name in ("kind", "epoch", "attempt", "interrupt_id", "answer", "has_webhook", "caller", "owner")
-        }
-        caller, request = from_stored(run["caller"])
-        return Claim(
-            lease=Lease(run_id, run["epoch"]),
-            job_id=job_id,
-            session=SessionRow(**row),
-            kind=run["kind"],
-            attempt=run["attempt"],
-            interrupt_id=run["interrupt_id"],
-            answer=run["answer"],
-            has_webhook=run["has_webhook"],
-            caller=replace(caller, owner=run["owner"]),
-            request=request,
-        )
+        return None if row is None else claim_of(run_id, row)
 
     async def finalize(
         self, claim: Claim, end: RunResult, rest: Sequence[NewEvent] = (), *, flowise_calls: int = 0

@@ -4,7 +4,7 @@ Each change is one transaction together with the run and the job that follow fro
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, LiteralString
 from uuid import UUID, uuid4
 
@@ -20,6 +20,7 @@ from flowise_dev_agent.persistence.events import NewEvent, insert, transaction_w
 from flowise_dev_agent.persistence.leftovers import abandon
 from flowise_dev_agent.persistence.queue import ADD_JOB, Queue
 from flowise_dev_agent.persistence.read_model import SESSION_COLUMNS, SessionReads, SessionRow, not_found
+from flowise_dev_agent.persistence.runs import CLAIM_COLUMNS, RUN_COLUMNS, claim_of
 from flowise_dev_agent.sanitize import clean_text
 from flowise_dev_agent.schemas.attachments import MAX_SESSION_BYTES
 from flowise_dev_agent.schemas.etags import changed_meanwhile, session_etag
@@ -42,18 +43,21 @@ _KEEP_FLOWS: Final = """
         AND gone.target_id = COALESCE(intent.target_id, intent.result ->> 'chatflow_id'))
     ORDER BY 1, 2, 3, intent.updated_at DESC
 """
-# A run and its job for the session in `claimed`, with the question and answer in `given`. Returns the session and job.
+# A run and its job for the session in `claimed`, with the question and answer in `given`. The run is claimed if its job
+# is given to a worker. Returns what `claim_of` takes.
 _ADD_RUN: Final = f"""
     {ADD_JOB}, run AS (
         INSERT INTO runs
-            (id, session_id, kind, job_id, interrupt_id, answer, idempotency_key, fingerprint, caller, after_seq)
+            (id, session_id, kind, job_id, interrupt_id, answer, idempotency_key, fingerprint, caller, after_seq,
+             status, epoch)
         SELECT %(run)s, claimed.id, %(kind)s, job.id, given.interrupt_id, given.answer, %(key)s, %(fingerprint)s,
-               %(caller)s, claimed.event_seq
-        FROM claimed, job, given
+               %(caller)s, claimed.event_seq, CASE WHEN job.worker_id IS NULL THEN 'queued' ELSE 'running' END,
+               CASE WHEN job.worker_id IS NULL THEN 0 ELSE 1 END
+        FROM claimed, job, given RETURNING {RUN_COLUMNS}
     ), noted AS MATERIALIZED (
         SELECT audit_add(%(caller)s, %(action)s, id, instance_id, chatflow_id, NULL, %(words)s, NULL, NULL) FROM claimed
     )
-    SELECT claimed.*, job.id AS job_id, job.worker_id IS NOT NULL AS is_own FROM claimed, job, noted
+    SELECT claimed.*, {CLAIM_COLUMNS} FROM claimed, run, noted
 """
 _START: Final = f"""
     WITH claimed AS (
@@ -278,10 +282,12 @@ class Sessions(SessionReads):
                 if row is None:
                     return None
                 await bind_attachments(connection, session_id, attachments, MAX_SESSION_BYTES)
-            job_id, is_own = row.pop("job_id"), row.pop("is_own")
-            if is_own:
-                await slot.begin(job_id, run_id)
-        return SessionRow(**row)
+            claim = claim_of(run_id, row)
+            if claim.lease.epoch:
+                session = replace(claim.session, has_files=claim.session.has_files or bool(attachments))
+                has_webhook = claim.has_webhook or params.get("url") is not None
+                await slot.begin(replace(claim, session=session, has_webhook=has_webhook))
+        return claim.session
 
     async def cancel(self, session_id: UUID, version: str | None = None) -> str:
         """End the session in any state; returns the status that it had. A finished one stays unchanged."""

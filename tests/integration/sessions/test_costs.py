@@ -26,7 +26,7 @@ FLOWISE_CALLS = 7
 #: Of the same session by a form; each is a round trip, in which it says for whom it acts, too. Events and notices
 #: are not among them: how many go together depends on time. Nor is what the worker asks for its jobs and looks after
 #: now and then, nor whether the node types are still those of a second ago.
-STATEMENTS = 42
+STATEMENTS = 39
 #: Statements among them that store a step of the graph, with what belongs to it.
 CHECKPOINTS = 9
 _TIMED = (
@@ -35,10 +35,9 @@ _TIMED = (
     "SELECT head.revision",
     *(
         "procrastinate_update_heartbeat",
-        *("procrastinate_fetch", "WITH doing AS"),
-        "procrastinate_finish",
+        "WITH doing AS",
         "procrastinate_unregister",
-        "procrastinate_workers",
+        "stalled_workers",
     ),
     *("webhook_deliveries AS delivery", "knowledge_refreshes AS refresh", "flow_tests AS test"),
 )
