@@ -240,7 +240,7 @@ class FlowDomain(DomainCapability):
         """Cases for what the conversations so far have not shown: other branches, failures of what is simulated."""
 
     def told_ways(self, flow_data: str, runs: Sequence[TrialRun], simulation: Simulation) -> list[Text]:
-        """What the flow did where a simulated call failed, and what no conversation reached."""
+        """Lines on what the flow did where a simulated call failed, and on what no conversation reached."""
         del flow_data, runs, simulation
         return []
 

@@ -295,7 +295,7 @@ class _Branches:
 
 
 def told_ways(held: Sequence[TrialRun], graph: GraphIR, simulation: Simulation) -> list[Text]:
-    """What the flow did where a simulated call failed or answered nothing, then the ways that no conversation took."""
+    """Lines on what the flow did where a simulated call failed or answered nothing, then on ways that none took."""
     if not held or _is_large(graph):
         return []
     return [*_told_probes(held, simulation), *_untaken(held, graph, simulation)]
