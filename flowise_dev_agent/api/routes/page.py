@@ -62,7 +62,7 @@ async def page(request: Request) -> Response:
 @router.get("/docs")
 async def docs() -> RedirectResponse:
     """The API's reference, drawn by the page from `/openapi.json`."""
-    return RedirectResponse("/#/api", status_code=307)
+    return RedirectResponse("./#/api", status_code=307)
 
 
 def mount_files(app: FastAPI) -> None:

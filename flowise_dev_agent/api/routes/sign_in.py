@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated
+from urllib.parse import urlsplit
 
 from fastapi import Query, Request
 from starlette.datastructures import Headers
@@ -59,7 +60,7 @@ async def finish_sign_in(request: Request) -> Response:
     except AgentError as error:
         response: Response = _in_words(error)
     else:
-        response = RedirectResponse(f"/{view}", status_code=303)
+        response = RedirectResponse(f"{urlsplit(sign_in.base_url).path}/{view}", status_code=303)
         _set_cookie(response, sign_in, sign_in.cookie, token, sign_in.seconds)
     _set_cookie(response, sign_in, sign_in.attempt_cookie, "", 0)
     return response

@@ -43,7 +43,7 @@ function headStart(): Plugin {
           html: spoken.replace('<script type="module"', '<script type="module" blocking="render"'),
           tags: [...wanted].map((name) => ({
             tag: "link",
-            attrs: { rel: "modulepreload", crossorigin: true, href: `/${name}` },
+            attrs: { rel: "modulepreload", crossorigin: true, href: `./${name}` },
             injectTo: "head" as const,
           })),
         };
@@ -70,6 +70,8 @@ function packed(): Plugin {
 }
 
 export default defineConfig({
+  // The page may be under a path of its proxy: everything is found from where it is.
+  base: "./",
   plugins: [react(), headStart(), packed()],
   build: {
     outDir: "../static",

@@ -1,6 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { Fragment, type ReactNode } from "react";
 import { send } from "../api/client";
+import { ROOT } from "../api/early";
 import { t } from "../i18n";
 import { ErrorNote } from "../ui/ErrorNote";
 import "./admin.css";
@@ -35,7 +36,7 @@ export function ReferenceView() {
   const { data, error } = useQuery({
     queryKey: ["openapi"],
     queryFn: async ({ signal }) => {
-      const response = await send(new Request(new URL("/openapi.json", location.origin), { signal }));
+      const response = await send(new Request(`${ROOT}/openapi.json`, { signal }));
       return (await response.json()) as OpenApi;
     },
     staleTime: Number.POSITIVE_INFINITY,
@@ -47,7 +48,7 @@ export function ReferenceView() {
         <h1>{t("API")}</h1>
         <p className="quiet">
           {t("Everything on this page can be done through the API. OpenAPI document:")}{" "}
-          <a href="/openapi.json">/openapi.json</a>
+          <a href="openapi.json">/openapi.json</a>
         </p>
       </div>
       {Object.entries(data.paths).map(([path, methods]) =>
@@ -184,10 +185,7 @@ function typeOf(schema: Schema = {}): ReactNode {
 }
 
 function curl(path: string, method: string, operation: Operation): string {
-  const parts = [
-    `curl -X ${method.toUpperCase()} ${location.origin}${path}`,
-    '-H "Authorization: Bearer $AGENT_API_KEY"',
-  ];
+  const parts = [`curl -X ${method.toUpperCase()} ${ROOT}${path}`, '-H "Authorization: Bearer $AGENT_API_KEY"'];
   if (operation.requestBody) parts.push("-H 'Content-Type: application/json'", "-d '{...}'");
   return parts.join(" \\\n  ");
 }

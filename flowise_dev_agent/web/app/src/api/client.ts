@@ -2,7 +2,7 @@
 import createClient from "openapi-fetch";
 import { t } from "../i18n";
 import type { Texts } from "../i18n/texts";
-import { keepKey, keptKey, noticePage, taken } from "./early";
+import { keepKey, keptKey, noticePage, ROOT, taken } from "./early";
 import type { paths } from "./schema";
 
 /** An error response of the service: RFC 9457 problem details. */
@@ -42,7 +42,7 @@ export function onKeyNeeded(prompt: KeyPrompt): void {
 }
 
 /** Every route of the service. A call throws Problem or Unreachable, so `data` is always there: see `dataOf`. */
-export const api = createClient<paths>({ baseUrl: location.origin, fetch: send });
+export const api = createClient<paths>({ baseUrl: ROOT, fetch: send });
 
 /** The data of a successful call. */
 export const dataOf = async <T>(call: Promise<{ data?: T }>): Promise<T> => (await call).data as T;
@@ -65,7 +65,7 @@ export async function send(request: Request): Promise<Response> {
 /** The routes for somebody who has a share link and no key: the link's last part opens them. */
 export const sharedApi = (token: string) =>
   createClient<paths>({
-    baseUrl: location.origin,
+    baseUrl: ROOT,
     fetch: async (request: Request) => {
       request.headers.set("Authorization", `Share ${token}`);
       const response = await fetched(request);

@@ -1,6 +1,8 @@
 /** Calls that are sent while the program of the page still loads; see `boot.ts`. */
 
 const KEY = "flowise-dev-agent-key";
+/** The address of the service, without a slash at the end: where the page is, which a proxy may have under a path. */
+export const ROOT = location.origin + location.pathname.replace(/\/[^/]*$/, "");
 /** What nobody has asked for until then is out of date. */
 const KEPT_MS = 20_000;
 const begun = new Map<string, Promise<Response | null>>();
@@ -13,8 +15,8 @@ export const forgetKey = (): void => sessionStorage.removeItem(KEY);
 /** Send a GET now; whoever asks for the same address first gets its response. */
 export function begin(path: string): void {
   const key = keptKey();
-  const response = fetch(path, key ? { headers: { Authorization: `Bearer ${key}` } } : {}).catch(() => null);
-  begun.set(addressOf(path), response);
+  const response = fetch(ROOT + path, key ? { headers: { Authorization: `Bearer ${key}` } } : {}).catch(() => null);
+  begun.set(addressOf(ROOT + path), response);
 }
 
 let page: string | null = null;
@@ -35,8 +37,8 @@ export async function taken(request: Request): Promise<Response | null> {
   return performance.now() < KEPT_MS ? ((await response) ?? null) : null;
 }
 
-function addressOf(path: string): string {
-  const url = new URL(path, location.origin);
+function addressOf(address: string): string {
+  const url = new URL(address);
   url.searchParams.sort();
   return url.pathname + url.search;
 }

@@ -2,6 +2,7 @@
 import { queryOptions, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { type FormEvent, useRef, useState } from "react";
 import { api, dataOf } from "../api/client";
+import { ROOT } from "../api/early";
 import type { MadeShare, NewShare, ShareView } from "../api/types";
 import { t } from "../i18n";
 import { ErrorNote } from "../ui/ErrorNote";
@@ -113,7 +114,7 @@ function Made({ made }: { made: MadeShare }) {
     <div className="stack tight">
       <label className="field">
         {t("The link")}
-        <input ref={field} readOnly value={new URL(made.link, location.origin).href} />
+        <input ref={field} readOnly value={made.link.startsWith("/") ? ROOT + made.link : made.link} />
         <small>{t("It is shown only now. It opens until {{date}}.", { date: day(made.ends_at) })}</small>
       </label>
       <div className="row">

@@ -1,5 +1,6 @@
 import { type FormEvent, useEffect, useRef, useState } from "react";
 import { onKeyNeeded } from "../api/client";
+import { ROOT } from "../api/early";
 import { t } from "../i18n";
 
 interface Waiting {
@@ -34,7 +35,10 @@ export function KeyDialog() {
         <h2 id="key-title">{waiting?.signIn ? t("Sign in") : t("API key required")}</h2>
         {waiting?.signIn && (
           <>
-            <a className="button primary" href={`${waiting.signIn}?return_to=${encodeURIComponent(location.hash)}`}>
+            <a
+              className="button primary"
+              href={`${ROOT}${waiting.signIn}?return_to=${encodeURIComponent(location.hash)}`}
+            >
               {t("Sign in")}
             </a>
             <p className="quiet">{t("Or use a key of the service:")}</p>

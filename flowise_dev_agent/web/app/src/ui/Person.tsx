@@ -1,6 +1,6 @@
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { api, dataOf } from "../api/client";
-import { keptKey } from "../api/early";
+import { keptKey, ROOT } from "../api/early";
 import { caller } from "../api/queries";
 import { t } from "../i18n";
 
@@ -9,7 +9,7 @@ export function Person() {
   const { data: person } = useQuery(caller());
   const signOut = useMutation({
     mutationFn: () => dataOf(api.POST("/auth/sign-out", {})),
-    onSuccess: ({ url }) => location.assign(url ?? "/"),
+    onSuccess: ({ url }) => location.assign(url ?? `${ROOT}/`),
   });
   if (!person?.signed_in || keptKey() !== null) return null;
   return (
