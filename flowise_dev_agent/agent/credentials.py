@@ -9,6 +9,7 @@ from flowise_dev_agent.agent.state import AgentState, CredentialState, Update
 from flowise_dev_agent.approval import manual_edits
 from flowise_dev_agent.knowledge.credential_store import CredentialStore
 from flowise_dev_agent.patch import GraphIR, PatchOp
+from flowise_dev_agent.redaction import masked
 from flowise_dev_agent.schemas.interrupts import (
     CredentialCandidate,
     CredentialCheckData,
@@ -31,7 +32,7 @@ def by_type(store: CredentialStore) -> Available:
     """Group credentials by type."""
     found: dict[str, list[CredentialCandidate]] = {}
     for item in store.all():
-        found.setdefault(item.type, []).append(CredentialCandidate(id=item.id, name=item.name))
+        found.setdefault(item.type, []).append(CredentialCandidate(id=item.id, name=masked(item.name)))
     return found
 
 

@@ -42,4 +42,4 @@ async def _read(listing: Awaitable[Sequence[T]], secs: float) -> Sequence[T]:
 
 
 def _shown(names: Iterable[str]) -> tuple[str, ...]:
-    return tuple(clean_text(masked(shortened(" ".join(name.split()), _NAME_CHARS))) for name in names if name)
+    return tuple(clean_text(shortened(masked(" ".join(name.split())), _NAME_CHARS)) for name in names if name)

@@ -162,7 +162,7 @@ async def _of_another_type(client: FlowiseClient, target: str) -> str:
         row = await client.get_chatflow(target)
     except FlowiseNotFoundError:
         return ""
-    return masked(shortened(row.name, _NAME_CHARS)) if kind_of(row) is None else ""
+    return shortened(masked(row.name), _NAME_CHARS) if kind_of(row) is None else ""
 
 
 def _wanted(target: str | None, hint: str | None, text: str) -> Wanted:

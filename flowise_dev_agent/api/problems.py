@@ -17,7 +17,7 @@ from starlette.responses import JSONResponse
 from flowise_dev_agent import errors
 from flowise_dev_agent.api.access import methods_of
 from flowise_dev_agent.caller import current_request
-from flowise_dev_agent.redaction import guarded
+from flowise_dev_agent.redaction import masked
 from flowise_dev_agent.schemas.attachments import MAX_ATTACHMENT_BYTES
 from flowise_dev_agent.schemas.base import FieldError, Problem
 from flowise_dev_agent.texts import text
@@ -193,7 +193,7 @@ def _field_error(item: Mapping[str, Any]) -> FieldError:
     return FieldError(
         source=str(source),
         # Names of fields come from the client too.
-        pointer=guarded(_printable(pointer)[:_MAX_POINTER]),
+        pointer=masked(_printable(pointer))[:_MAX_POINTER],
         code=str(item["type"]),
         detail=_printable(detail),
     )

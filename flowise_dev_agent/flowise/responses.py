@@ -95,7 +95,7 @@ def flowise_message(body: bytes) -> str:
     elif text.lower().startswith(("<!doctype", "<html")):
         title = re.search(r"<title>([^<]{0,200})", text, re.IGNORECASE)
         text = f"a web page ({title.group(1).strip()})" if title else "a web page"
-    return masked(str(storable(text))[:_MESSAGE_CHARS])
+    return masked(str(storable(text)))[:_MESSAGE_CHARS]
 
 
 def _classify(status: int, said: str, call: str) -> tuple[type[FlowiseError], str | None]:

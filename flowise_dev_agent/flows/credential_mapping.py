@@ -57,15 +57,15 @@ def map_credentials(
         same = [item for item in of_type if item.name == credential.name]
         fits = same if len(same) == 1 else of_type if len(of_type) == 1 else []
         if not fits:
-            missing.append(f"'{credential.name}' ({credential.credential_name})")
+            missing.append(f"'{masked(credential.name)}' ({credential.credential_name})")
             continue
         ids[credential.id] = fits[0].id
         mapped.append(
             MappedCredential(
                 type=credential.credential_name,
-                name=credential.name,
+                name=masked(credential.name),
                 target_id=fits[0].id,
-                target_name=fits[0].name,
+                target_name=masked(fits[0].name),
                 by="name" if fits is same else "type",
             )
         )
@@ -123,11 +123,11 @@ def bind(
                 type=found.credential_name,
                 name="",
                 target_id=found.id,
-                target_name=found.name,
+                target_name=masked(found.name),
                 by="request" if wanted else "node" if found.id == kept else "type",
             ),
         )
-        entry.nodes.append(masked(shortened(one.node.label, _TITLE_CHARS)))
+        entry.nodes.append(shortened(masked(one.node.label), _TITLE_CHARS))
     return (compile_ops(graph, ops, schemas).flow_data if ops else flow_data), [*mapped.values()]
 
 

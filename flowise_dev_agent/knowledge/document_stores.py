@@ -62,4 +62,4 @@ def _model_of(component: Component | None) -> str:
 
 
 def _shown(text: str) -> str:
-    return clean_text(masked(shortened(" ".join(text.split()), _NAME_CHARS)))
+    return clean_text(shortened(masked(" ".join(text.split())), _NAME_CHARS))

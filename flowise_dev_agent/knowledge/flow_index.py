@@ -31,7 +31,7 @@ from flowise_dev_agent.persistence.instance_flows import (
     Wanted,
     words_of,
 )
-from flowise_dev_agent.redaction import guarded, masked
+from flowise_dev_agent.redaction import masked
 from flowise_dev_agent.sanitize import clean_text, shortened
 from flowise_dev_agent.texts import text
 
@@ -200,4 +200,4 @@ def _texts(nodes: list[NodeData]) -> Iterator[str]:
 def _about(nodes: list[NodeData]) -> str:
     """The beginning of the flow's first prompt."""
     prompts = (text[:_TEXT_CHARS] for node in nodes for text in prompts_in(node.get("inputs")))
-    return guarded(shortened(" ".join(next(prompts, "").split()), _ABOUT))
+    return shortened(masked(" ".join(next(prompts, "").split())), _ABOUT)

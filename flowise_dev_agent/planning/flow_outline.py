@@ -89,7 +89,7 @@ def _said(node: FlowNode) -> dict[str, str]:
                 words = given.get("scenario") or " ".join(
                     str(given.get(part) or "") for part in ("operation", "value2") if given.get("value2")
                 )
-                found |= {str(number): masked(shortened(" ".join(str(words).split()), _BRANCH))} if words else {}
+                found |= {str(number): shortened(masked(" ".join(str(words).split())), _BRANCH)} if words else {}
     return found
 
 

@@ -27,7 +27,7 @@ from flowise_dev_agent.persistence import Blobs, Database, Events, SessionFilter
 from flowise_dev_agent.persistence.database import translated_errors
 from flowise_dev_agent.persistence.read_model import AVERAGE_COST, public_status, row_statuses
 from flowise_dev_agent.persistence.sessions import Answer, NewSession
-from flowise_dev_agent.redaction import guarded_json, holds_secret
+from flowise_dev_agent.redaction import holds_secret, redacted
 from flowise_dev_agent.sanitize import clean_text
 from flowise_dev_agent.schemas.designs import SessionPlan, stored_form
 from flowise_dev_agent.schemas.etags import Expected, session_etag
@@ -410,8 +410,7 @@ def without_secrets(body: RequestBody, *fields: str) -> dict[str, Any]:
                 hint=text("error.secret_in_field_hint"),
                 details={"field": name},
             )
-        guarded = guarded_json(value)
-        kept[name] = _like(sent, guarded)
+        kept[name] = _like(sent, redacted(value))
     return kept
 
 

@@ -12,14 +12,13 @@ from flowise_dev_agent.patch.model.reach import reached, sets_credential
 from flowise_dev_agent.patch.model.references import has_variable, referenced, sole_reference, variables
 from flowise_dev_agent.patch.model.visibility import is_visible
 from flowise_dev_agent.planning import wording
-from flowise_dev_agent.redaction import guarded, holds_secret, masked, redacted
+from flowise_dev_agent.redaction import holds_secret, masked, redacted
 from flowise_dev_agent.sanitize import clean_json, clean_text, shortened
 
 FUNCTIONS: dict[str, Callable[[str], object]] = {
     "clean_text": clean_text,
     "clean_json": clean_json,
     "flowise_message": lambda text: flowise_message(f"<html>{text}".encode(errors="replace")),
-    "guarded": guarded,
     "has_variable": has_variable,
     "addresses_in": addresses_in,
     "bare_address": bare_address,

@@ -77,7 +77,7 @@ class FlowiseChecks:
         try:
             given = await self._scope.flowise.run_function(code, variables)
         except FlowiseError as error:
-            text = masked(shorten(error.message, RUN_CHARS))
+            text = shorten(masked(error.message), RUN_CHARS)
             return ToolResult(True, f"The function fails: {text}", data=error)
         text = given if isinstance(given, str) else json.dumps(given, ensure_ascii=False)
         shown = shortened(masked(text), GIVEN_CHARS)
@@ -101,7 +101,7 @@ class FlowiseChecks:
                 await asyncio.shield(self._scope.flowise.delete_messages(flow_id, session))
         tools = ", ".join(str(tool.get("tool", "?")) for tool in answer.used_tools)
         used = f"\nTools used: {tools}" if tools else ""
-        return ToolResult(True, f"Answer: {masked(shortened(answer.answer, RUN_CHARS - 200))}{used}", data=answer)
+        return ToolResult(True, f"Answer: {shortened(masked(answer.answer), RUN_CHARS - 200)}{used}", data=answer)
 
     async def read_trace(self, trial: int) -> ToolResult:
         """Show what ran in a trial, by its number: steps with outputs, tools, sources."""
@@ -155,4 +155,4 @@ class FlowiseChecks:
 
 def _short(value: JsonValue) -> str:
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return masked(shorten(text, _TRACED_CHARS))
+    return shorten(masked(text), _TRACED_CHARS)

@@ -31,7 +31,7 @@ from flowise_dev_agent.patch.model.nested import CREDENTIAL_KEY
 from flowise_dev_agent.patch.views.graph_view import GraphView
 from flowise_dev_agent.planning.cards import schema_card
 from flowise_dev_agent.planning.prompt_context import ops_text
-from flowise_dev_agent.redaction import guarded
+from flowise_dev_agent.redaction import masked
 from flowise_dev_agent.schemas.base import JsonObject
 from flowise_dev_agent.schemas.interrupts import TargetCandidate
 
@@ -219,7 +219,7 @@ def _described(graph: GraphIR) -> str:
     """Text of a flow: its lines, then its prompts, cut to the limit."""
     text = summarize(graph, CARD_CHARS // 2)
     for place, prompt in GraphView(graph).texts.items():
-        shown = f"\n\n{place}:\n{shorten(guarded(prompt), _PROMPT_CHARS)}"
+        shown = f"\n\n{place}:\n{shorten(masked(prompt), _PROMPT_CHARS)}"
         if len(text) + len(shown) > CARD_CHARS - 400:
             break
         text += shown

@@ -90,7 +90,7 @@ async def _try(node: FlowNode, sample: FunctionSample | None, checks: FlowiseChe
     failed = result.data if isinstance(result.data, FlowiseError) else None
     if failed is not None and _RUNNING_ONLY.search(failed.message):
         return None
-    said = masked(shortened(failed.message, 300)) if failed else ""
+    said = shortened(masked(failed.message), 300) if failed else ""
     if failed is not None and _ANY_INPUT.search(failed.message) and "JSON" not in failed.message:
         text = f"The function of {node.id} fails: {said}"
         hint = f"Correct the code. It reads its inputs as $name, for each name in `{rows}`, and must return a value."
@@ -105,14 +105,14 @@ async def _try(node: FlowNode, sample: FunctionSample | None, checks: FlowiseChe
     if sample.result is None or same_value(result.data, sample.result):
         return None
     given, wanted = (
-        masked(shortened(json.dumps(one, ensure_ascii=False), 200)) for one in (result.data, sample.result)
+        shortened(masked(json.dumps(one, ensure_ascii=False)), 200) for one in (result.data, sample.result)
     )
     text = f"The function of {node.id} gives {given} {given_for}, and {wanted} was expected."
     return _finding(SAMPLE_FAILS, text, node, field, hint, f"{given} ≠ {wanted}")
 
 
 def _short(value: JsonValue) -> str:
-    return masked(shortened(json.dumps(value, ensure_ascii=False), 200))
+    return shortened(masked(json.dumps(value, ensure_ascii=False)), 200)
 
 
 def _finding(code: str, detail: str, node: FlowNode, field: str, hint: str, reason: str) -> Finding:

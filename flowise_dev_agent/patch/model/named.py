@@ -26,7 +26,7 @@ def _with_names(finding: Finding, graph: GraphIR, schemas: Schemas, titles: Mapp
     if not finding.where or where_is_position(finding.where):
         return finding
     node = graph.node(finding.where)
-    title = masked(shortened((node.label if node else "") or titles.get(finding.where) or finding.where, _MOST_CHARS))
+    title = shortened(masked((node.label if node else "") or titles.get(finding.where) or finding.where), _MOST_CHARS)
     params = {**finding.params, "node": title}
     if finding.field and node:
         params["field"] = field_label(node, finding.field, schemas) or finding.params.get("field", finding.field)

@@ -11,7 +11,7 @@ from flowise_dev_agent.patch.model.json_text import as_dict, dump_json
 from flowise_dev_agent.patch.model.nested import BOUND, CREDENTIAL_KEYS, with_bound
 from flowise_dev_agent.patch.model.node import FlowNode
 from flowise_dev_agent.patch.model.values import is_empty
-from flowise_dev_agent.redaction import guarded, looks_secret, masked, named_items
+from flowise_dev_agent.redaction import looks_secret, masked, named_items
 
 HIDDEN: Final = "(hidden)"
 #: Maximum length of one value, and of all values of a flow together.
@@ -150,7 +150,7 @@ def _public(name: str, value: Any, depth: int) -> Any:
         # JSON inside a text, as fields of type json hold it.
         if inner is not None:
             return value if (public := _public(name, inner, depth + 1)) == inner else dump_json(public)
-    return guarded(value) if isinstance(value, str) else value
+    return masked(value) if isinstance(value, str) else value
 
 
 def _parsed(text: str) -> Any:
@@ -187,7 +187,7 @@ def _node(node: FlowNode, ends: tuple[tuple[str, str], ...], params: tuple[Canva
         inputs=() if node.is_note else tuple(_inputs(node, {end for side, end in ends if side == "input"})),
         outputs=() if node.is_note else tuple(_outputs(node, {end for side, end in ends if side == "output"})),
         credential=_credential(node),
-        note=guarded(str(node.inputs.get("note") or ""))[:_LONGEST_VALUE] if node.is_note else "",
+        note=masked(str(node.inputs.get("note") or ""))[:_LONGEST_VALUE] if node.is_note else "",
         params=params,
     )
 

@@ -11,7 +11,7 @@ from flowise_dev_agent.patch.model.nested import CREDENTIAL_KEY
 from flowise_dev_agent.patch.model.node import FlowNode
 from flowise_dev_agent.patch.model.values import is_empty, on_one_line
 from flowise_dev_agent.patch.views.canvas_view import public_value
-from flowise_dev_agent.redaction import guarded, looks_secret, masked, named_items, named_secret, redacted
+from flowise_dev_agent.redaction import looks_secret, masked, named_items, named_secret, redacted
 
 #: Maximum length of a shown value, and of its unchanged beginning.
 _SHOWN = 80
@@ -248,7 +248,7 @@ def _has_secret(name: str, value: Any) -> bool:
     if isinstance(value, list):
         return any(_has_secret(name, item) for item in value)
     # JSON inside a text may name a secret.
-    return looks_secret(name, value) or redacted(value) != value
+    return looks_secret(name, value) or (isinstance(value, str) and redacted(value) != masked(value))
 
 
 def _is_secret_row(value: Values) -> bool:
@@ -256,7 +256,7 @@ def _is_secret_row(value: Values) -> bool:
 
 
 def _readable(value: Any) -> Any:
-    return guarded(value) if isinstance(value, str) else value
+    return masked(value) if isinstance(value, str) else value
 
 
 def _first_difference(before: Any, after: Any) -> int:

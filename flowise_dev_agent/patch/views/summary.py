@@ -13,7 +13,7 @@ from flowise_dev_agent.patch.model.references import referenced
 from flowise_dev_agent.patch.model.schema import Schemas
 from flowise_dev_agent.patch.model.values import is_empty, shown
 from flowise_dev_agent.patch.model.visibility import js_truthy
-from flowise_dev_agent.redaction import guarded, looks_secret, masked, named_items, redacted
+from flowise_dev_agent.redaction import looks_secret, masked, named_items, redacted
 
 _LONGEST_TEXT = 120
 #: No line takes more than this part (a quarter) of a summary.
@@ -126,7 +126,7 @@ def _text(value: Any) -> str:
         return shown(value)
     if len(value) > _LONGEST_TEXT and not referenced(value):
         return f"(text of {len(value)} characters)"
-    return repr(shown(guarded(redacted(value))))
+    return repr(shown(redacted(value)))
 
 
 def _structure(value: Any) -> str:
@@ -202,7 +202,7 @@ def prompt_of(node: FlowNode, schemas: Schemas, longest: int) -> str:
     schema = schemas.get(node.name)
     usual = {value for value in schema.defaults.values() if isinstance(value, str)} if schema else set[str]()
     texts = list(prompts_in(node.inputs))
-    text = guarded(next((text for text in texts if text not in usual), texts[0] if texts else ""))
+    text = masked(next((text for text in texts if text not in usual), texts[0] if texts else ""))
     return text if len(text) <= longest else f"{text[: longest - 1]}…"
 
 
@@ -220,4 +220,4 @@ def model_of(node: FlowNode, schemas: Schemas) -> str:
 
 def _named(inputs: dict[str, object]) -> str:
     found = (inputs.get(name) for name in _MODEL_FIELDS)
-    return guarded(next((value for value in found if isinstance(value, str) and value), ""))[:_MODEL_CHARS]
+    return masked(next((value for value in found if isinstance(value, str) and value), ""))[:_MODEL_CHARS]

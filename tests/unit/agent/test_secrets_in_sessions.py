@@ -1,10 +1,14 @@
-"""Secrets that stand in 30 places around a session reach no checkpoint, question, event, prompt, trace or pattern."""
+"""Secrets of 60 forms and more, in 40 places around a session, reach nothing that it keeps, shows or sends."""
 
 import json
+from contextvars import ContextVar
 from typing import Any
+
+import pytest
 
 from flowise_dev_agent.agent import project, result_of
 from flowise_dev_agent.errors import FlowiseServerError
+from flowise_dev_agent.flowise.document_stores import DocumentStore
 from flowise_dev_agent.flowise.models import ChatflowCreate, Credential, Prediction
 from flowise_dev_agent.knowledge.credential_store import CredentialStore
 from flowise_dev_agent.knowledge.pattern_library import PatternLibrary
@@ -12,23 +16,31 @@ from flowise_dev_agent.persistence import NewEvent
 from flowise_dev_agent.persistence.events import event_params
 from flowise_dev_agent.planning.prompts import classify_prompt, judge_prompt, patch_prompt, plan_prompt
 from flowise_dev_agent.planning.requests import Reasoned
+from flowise_dev_agent.schemas.base import JsonObject
 from flowise_dev_agent.schemas.interrupts import raised_interrupt
 from flowise_dev_agent.schemas.plan import Intent
 from flowise_dev_agent.schemas.verdict import Verdict
-from tests.unit.agent.rig import OPENAI, Bench, Script
+from tests.unit.agent.rig import OPENAI, OTHER_OPENAI, Bench, Script
 from tests.unit.agent.test_update import COLDER, PLAN, flow_data
 from tests.unit.knowledge.memory_patterns import MemoryPatterns
+from tests.unit.test_redaction import KNOWN, LIKELY, marks_of
 
 PLACES = (
     *("flow name", "node label", "system prompt", "address", "header row", "json text", "json in json", "document"),
     *("note", "unknown key", "named field", "chatbot config", "api config", "category", "credential name"),
     *("other flow", "option label", "tool name", "tool description", "answer", "second answer", "tool output"),
     *("source", "step output", "error", "second error", "failed step", "verdict", "fix", "tool input"),
+    *("second label", "second prompt", "edge", "store name", "store description", "third flow", "source metadata"),
+    *("speech to text", "step state", "second credential name"),
 )
+FORMS = {**KNOWN, **LIKELY}
+#: Each round puts another form into each place; all of them are tried at night.
+ROUNDS = [pytest.param(number, marks=() if number % 25 == 0 else pytest.mark.nightly) for number in range(len(FORMS))]
+_round: ContextVar[int] = ContextVar("round", default=0)
 
 
 def secret(place: str) -> str:
-    return f"ghp_{PLACES.index(place):02d}" + "Kq2LmP4vT7wRb1NcY5sHd8JfGzX9aE3uQo"
+    return [*FORMS.values()][(PLACES.index(place) + _round.get()) % len(FORMS)]
 
 
 class Leaky(Script):
@@ -69,7 +81,7 @@ def planted(bench: Bench) -> str:
     model, chain = nodes["chatOpenAI_0"], nodes["conversationChain_0"]
     model["label"] = secret("node label")
     model["inputs"] |= {
-        "basepath": f"https://user:{secret('address')}@models.example/v1",
+        "basepath": f"https://models.example/v1 {secret('address')}",
         "baseOptions": json.dumps(
             {
                 "headers": [{"key": "Authorization", "value": secret("header row")}],
@@ -79,16 +91,24 @@ def planted(bench: Bench) -> str:
         ),
         "openAIApiKey": secret("named field"),
     }
+    nodes["bufferMemory_0"]["label"] = secret("second label")
+    nodes["bufferMemory_0"]["inputs"]["memoryKey"] = secret("second prompt")
+    document["edges"][0]["data"] = {"label": secret("edge"), "edgeLabel": secret("edge")}
     chain["inputs"]["systemMessagePrompt"] = f"Call us with {secret('system prompt')}."
     nodes["stickyNote_0"]["inputs"]["note"] = secret("note")
     document["aKeyOfTheirs"] = {"kept": secret("unknown key"), "text": secret("document")}
     return json.dumps(document)
 
 
-async def test_p102_secrets_in_thirty_places_are_in_nothing_that_a_session_keeps_or_shows() -> None:
-    assert len(PLACES) >= 30
+@pytest.mark.parametrize("number", ROUNDS)
+async def test_p102_secrets_in_forty_places_are_in_nothing_that_a_session_keeps_or_shows(number: int) -> None:
+    assert (len(PLACES) >= 40, len(FORMS) >= 60) == (True, True)
+    _round.set(number)
     rows = MemoryPatterns()
-    names = [Credential(id=OPENAI, name=secret("credential name"), credential_name="openAIApi")]
+    names = [
+        Credential(id=OPENAI, name=secret("credential name"), credential_name="openAIApi"),
+        Credential(id=OTHER_OPENAI, name=secret("second credential name"), credential_name="openAIApi"),
+    ]
     model = Leaky()
     bench = Bench(
         COLDER,
@@ -97,20 +117,32 @@ async def test_p102_secrets_in_thirty_places_are_in_nothing_that_a_session_keeps
         patterns=PatternLibrary(rows, instance_id="default"),
     )
     flowise = bench.flowise
-    columns = {"chatbot_config": json.dumps({"a": secret("chatbot config")}), "category": secret("category")}
+    columns: dict[str, Any] = {
+        "chatbot_config": json.dumps({"a": secret("chatbot config")}),
+        "category": secret("category"),
+    }
+    columns |= {"speech_to_text": json.dumps({"c": secret("speech to text")})}
     columns |= {"api_config": json.dumps({"b": secret("api config")})}
     text = planted(bench)
     row = await flowise.create_chatflow(ChatflowCreate(name=secret("flow name"), flow_data=text, **columns))
     await flowise.create_chatflow(ChatflowCreate(name=secret("other flow"), flow_data=text))
+    await flowise.create_chatflow(ChatflowCreate(name=f"Third {secret('third flow')}", flow_data=text))
     flowise.options = [{"name": "gpt-4o", "label": secret("option label")}]
+    flowise.stores = [DocumentStore(id="d", name=secret("store name"), description=secret("store description"))]
     flowise.tools = [{"id": "t", "name": secret("tool name"), "description": secret("tool description")}]
     flowise.failed_steps = [{"nodeLabel": "x", "status": "ERROR", "data": {"error": secret("failed step")}}]
+    step: JsonObject = {
+        "nodeId": "a",
+        "nodeLabel": "b",
+        "status": "FINISHED",
+        "data": {"o": secret("step output"), "state": {"x": secret("step state")}},
+    }
     flowise.answers = {
         "Hello": Prediction(
             text=f"The key is {secret('answer')}",
             used_tools=[{"tool": "t", "toolInput": {"a": secret("tool input")}, "toolOutput": secret("tool output")}],
-            source_documents=[{"pageContent": secret("source"), "metadata": {}}],
-            steps=[{"nodeId": "a", "nodeLabel": "b", "status": "FINISHED", "data": {"o": secret("step output")}}],
+            source_documents=[{"pageContent": secret("source"), "metadata": {"a": secret("source metadata")}}],
+            agent_flow_executed_data=[step],
         ),
         "And": f"Once more {secret('second answer')}",
         "Break": FlowiseServerError(f"It failed with {secret('error')} and {secret('second error')}"),
@@ -122,14 +154,13 @@ async def test_p102_secrets_in_thirty_places_are_in_nothing_that_a_session_keeps
     model.verdicts = [verdict, Verdict(done=True)]
     shown: list[Any] = []
     waiting = await bench.start("colder", target=row.id)
-    for action in ("approve", "accept", "accept"):
-        if not waiting:
-            break
+    actions = {"plan_approval": "approve", "credential_check": "skip"}
+    while waiting:
         shown.append(waiting)
         open_ = await bench.open_interrupt()
         kept = result_of(raised_interrupt(open_.value, open_.id))
         shown.append(kept and kept.model_dump(mode="json"))
-        waiting = await bench.answer(action=action)
+        waiting = await bench.answer(action=actions.get(waiting["type"], "accept"))
     values = await bench.values()
     events = [NewEvent(e["type"], summary=e["summary"], data=e["data"]) for e in bench.events]
     flows = {row.flow_data for row in flowise.flows.values()} | {text}
@@ -143,10 +174,12 @@ async def test_p102_secrets_in_thirty_places_are_in_nothing_that_a_session_keeps
         # Flows are kept as they are, or they could not be restored.
         "blobs": "\n".join(item for item in bench.blobs.rows.values() if not is_flow(item, flows)),
     }
+    marks = {mark: place for place in PLACES for mark in marks_of(secret(place))}
     found = {
-        where: names
+        f"{where}: {place}": told[max(0, at - 60) : at + 60]
         for where, told in places.items()
-        if (names := [place for place in PLACES if secret(place) in told])
+        for mark, place in marks.items()
+        if (at := told.find(mark)) >= 0
     }
     assert found == {}
 
