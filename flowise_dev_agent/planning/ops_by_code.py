@@ -1,4 +1,7 @@
-"""Ops of a chatflow by code, where a plan leaves nothing open: its nodes connect in one way, and its values are all."""
+"""Ops by code, where a plan leaves nothing open: its nodes connect in one way, and its values are all."""
+
+from itertools import pairwise
+from typing import Final
 
 from flowise_dev_agent.errors import ModelOutputError, PatchError
 from flowise_dev_agent.forms.ops import to_ops
@@ -12,11 +15,18 @@ from flowise_dev_agent.patch import (
     is_same_node,
     validate_flow,
 )
+from flowise_dev_agent.patch.model.agentflow import START
 from flowise_dev_agent.planning.passes.feasibility import is_settled
+from flowise_dev_agent.planning.prompt_writing import steps_without_instructions
 from flowise_dev_agent.planning.requests import PatchRequest
 from flowise_dev_agent.planning.values import with_planned_values
-from flowise_dev_agent.schemas.plan import Plan
+from flowise_dev_agent.schemas.plan import NamedConnection, Plan
 
+REPLY: Final = "directReplyAgentflow"
+#: Steps with one way on.
+_IN_A_ROW: Final = frozenset(
+    {"llmAgentflow", "agentAgentflow", "httpAgentflow", "toolAgentflow", "retrieverAgentflow", REPLY}
+)
 #: Credentials are bound by the compiler, after the person has chosen them.
 _CREDENTIALS = frozenset({"CREDENTIAL_UNBOUND", "NESTED_CREDENTIAL_UNBOUND"})
 
@@ -24,15 +34,20 @@ _CREDENTIALS = frozenset({"CREDENTIAL_UNBOUND", "NESTED_CREDENTIAL_UNBOUND"})
 def ops_by_code(request: PatchRequest) -> list[PatchOp] | None:
     """Ops that carry out the plan; None where a choice is left: a connection, a value, code, an approach, a finding.
 
-    An agentflow is left to the model: its plan does not say where branches lead.
+    An agentflow with branches is left to the model: its plan does not say where they lead.
     """
     plan, base, schemas = request.plan, request.flow.graph, request.nodes.schemas
-    if plan.flow_kind != "CHATFLOW" or plan.operation not in ("create", "update") or plan.removals:
+    if plan.operation not in ("create", "update") or plan.removals:
         return None
     if request.findings or request.seed or plan.approaches or request.verdict or not plan.new_nodes:
         return None
     if any(base.node(node_id) for node_id in plan.new_nodes):
         return None
+    if plan.flow_kind == "AGENTFLOW":
+        if not _is_row(plan, base):
+            return None
+        lines = [NamedConnection(source=one.node_id, target=two.node_id) for one, two in pairwise(plan.nodes)]
+        plan = plan.model_copy(update={"connections": lines})
     try:
         ops = to_ops(
             plan,
@@ -52,8 +67,26 @@ def ops_by_code(request: PatchRequest) -> list[PatchOp] | None:
     return ops
 
 
+def _is_row(plan: Plan, base: GraphIR) -> bool:
+    """True for a new agentflow whose steps run one after the other, as the person saw them, each with title and
+    instructions.
+
+    Code of a step is tried on samples, which only a model gives.
+    """
+    first, *steps = plan.nodes
+    return (
+        not base.nodes
+        and not plan.connections
+        and first.node_name == START
+        and bool(steps)
+        and all(one.node_name in _IN_A_ROW and one.label for one in steps)
+        and all(one.node_name != REPLY for one in steps[:-1])
+        and not steps_without_instructions(plan)
+    )
+
+
 def _problems(graph: GraphIR, plan: Plan, schemas: Schemas) -> set[str]:
     if not graph.nodes:
         return set()
-    found: list[Finding] = validate_flow(graph.to_flow_data(), schemas=schemas, credentials=None, kind="CHATFLOW")
+    found: list[Finding] = validate_flow(graph.to_flow_data(), schemas=schemas, credentials=None, kind=plan.flow_kind)
     return {one.key for one in found if one.code not in _CREDENTIALS and not is_settled(one, plan, schemas)}

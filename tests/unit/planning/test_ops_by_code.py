@@ -5,11 +5,12 @@ from typing import Any
 import pytest
 
 from flowise_dev_agent.knowledge.nodes import NodeStore
-from flowise_dev_agent.patch import Connect, Finding, GraphIR, compile_ops
+from flowise_dev_agent.patch import BindCredential, Connect, Finding, GraphIR, compile_ops, validate_flow
 from flowise_dev_agent.patch.views.graph_view import GraphView
 from flowise_dev_agent.planning.llm import LlmReasoner
 from flowise_dev_agent.planning.ops_by_code import ops_by_code
 from flowise_dev_agent.planning.requests import PatchRequest
+from flowise_dev_agent.planning.values import with_planned_values
 from flowise_dev_agent.schemas.plan import Approach, OpsAnswer, Plan, PlannedNode, PlannedValue
 from flowise_dev_agent.schemas.verdict import Verdict
 from flowise_dev_agent.settings import ReasoningSettings
@@ -66,6 +67,62 @@ def test_a_tool_is_added_to_an_agent_without_a_call(catalogue: NodeStore) -> Non
     found = ops_by_code(PatchRequest(requirement="x", plan=plan, nodes=catalogue, flow=GraphView(base)))
     assert found
     assert lines(found) == {("serpAPI_0", "toolAgent_0")}
+
+
+def in_a_row(catalogue: NodeStore, *more: str, texts: bool = True, titles: bool = True) -> PatchRequest:
+    """Request for a new agentflow of a model step and more steps."""
+    names = ("startAgentflow", "llmAgentflow", *more)
+    nodes = [
+        PlannedNode(
+            node_id=f"{name}_{names[:at].count(name)}", node_name=name, purpose="x", label="T" if titles else ""
+        )
+        for at, name in enumerate(names)
+    ]
+    said: dict[str, Any] = {"startAgentflow_0.startInputType": "chatInput"}
+    for node in nodes:
+        if node.node_name == "llmAgentflow":
+            said |= {f"{node.node_id}.llmModel": "chatOpenAI", f"{node.node_id}.llmModelConfig.modelName": "gpt-5.4"}
+            said |= {f"{node.node_id}.llmMessages": [{"role": "system", "content": "Do it."}]} if texts else {}
+        if node.node_name == "directReplyAgentflow":
+            said[f"{node.node_id}.directReplyMessage"] = "{{ llmAgentflow_0 }}"
+        if node.node_name == "conditionAgentflow":
+            row = {"type": "string", "value1": "{{ question }}", "operation": "equal", "value2": "x"}
+            said[f"{node.node_id}.conditions"] = [row]
+    values = [
+        PlannedValue(node_id=place.partition(".")[0], param=place.partition(".")[2], value=value)
+        for place, value in said.items()
+    ]
+    plan = Plan(
+        goal="x", flow_name="x", operation="create", flow_kind="AGENTFLOW", nodes=nodes, values=values,
+        credential_requirements=["openAIApi"],
+    )  # fmt: skip
+    return PatchRequest(requirement="x", plan=plan, nodes=catalogue)
+
+
+def test_steps_in_a_row_take_no_call(catalogue: NodeStore) -> None:
+    given = in_a_row(catalogue, "llmAgentflow", "directReplyAgentflow")
+    made = ops_by_code(given)
+    assert made
+    assert lines(made) == {
+        ("startAgentflow_0", "llmAgentflow_0"),
+        ("llmAgentflow_0", "llmAgentflow_1"),
+        ("llmAgentflow_1", "directReplyAgentflow_0"),
+    }
+    bound = {(op.node_id, op.path) for op in made if isinstance(op, BindCredential)}
+    assert bound == {("llmAgentflow_0", "llmModelConfig"), ("llmAgentflow_1", "llmModelConfig")}
+    whole = with_planned_values(made, given.plan, GraphIR.empty())
+    credential = {"openAIApi": "11111111-1111-4111-8111-111111111111"}
+    flow = compile_ops(GraphIR.empty(), whole, catalogue.schemas, credentials=credential).flow_data
+    assert validate_flow(flow, schemas=catalogue.schemas, credentials=None, kind="AGENTFLOW") == []
+
+
+def test_steps_that_leave_a_choice_are_the_models(catalogue: NodeStore) -> None:
+    assert ops_by_code(in_a_row(catalogue, "conditionAgentflow")) is None
+    assert ops_by_code(in_a_row(catalogue, "customFunctionAgentflow")) is None
+    assert ops_by_code(in_a_row(catalogue, "directReplyAgentflow", "llmAgentflow")) is None
+    assert ops_by_code(in_a_row(catalogue, texts=False)) is None
+    assert ops_by_code(in_a_row(catalogue, titles=False)) is None
+    assert ops_by_code(in_a_row(catalogue)) is not None
 
 
 TWO = ("chatOpenAI", "chatOpenAI", "bufferMemory", "conversationChain")
