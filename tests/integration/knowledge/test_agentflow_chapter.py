@@ -314,7 +314,6 @@ async def test_the_example_with_a_schedule_is_kept_and_not_asked(server: Server)
 # --- kind, start, connections ----------------------------------------------------------------------------------------
 
 
-@states('An agentflow consists of nodes of the category "Agent Flows" only')
 async def test_a_chatflow_node_does_not_run_in_an_agentflow(server: Server) -> None:
     ops = [start(), step("calculator_0"), reply("x"), *chain(START, REPLY)]
     assert "KIND_MISMATCH" in server.findings(ops)
@@ -547,6 +546,13 @@ async def test_what_cannot_be_filled_stays_in_the_text(server: Server, standin: 
         *chain("conditionAgentflow_0/1", REPLY1),
     ]
     assert await server.text(await server.create(*branch), "hi") == "Your answer: {{ directReplyAgentflow_0 }}"
+    shown = [reply("{{ $webhook.body.id }}"), *chain(START, REPLY)]
+    hook = {"startInputType": "webhookTrigger", "webhookInputMode": "none"}
+    assert await server.webhook(await server.create(start(**hook), *shown), "a=1", name="x") == "{{ $webhook.body.id }}"
+    rows = [{"name": "id", "type": "string", "required": True}]
+    checked = start(**hook, webhookEnableValidation=True, webhookBodyParams=rows)
+    with pytest.raises(KeyError):  # the answer is an error without a text
+        await server.webhook(await server.create(checked, *shown), "a=1", name="x")
 
 
 @states("`{{ $flow.state.total }}` is state")
