@@ -192,11 +192,11 @@ class Publisher(StoreSteps):
         """Read the chatflow from the server. Raises FlowiseError."""
         return await self._client.get_chatflow(chatflow_id)
 
-    async def check(self, chatflow_id: str, base: Base) -> Stale | None:
-        """`Stale` when the server no longer holds `base`."""
+    async def check(self, chatflow_id: str, base: Base) -> Chatflow | Stale:
+        """Read the chatflow; `Stale` when the server no longer holds `base`."""
         current = await self._client.get_chatflow(chatflow_id)
         found = Base(payload_sha256(current.flow_data), current.updated_date)
-        return None if found == base else Stale(chatflow_id, found, current.flow_data)
+        return current if found == base else Stale(chatflow_id, found, current.flow_data)
 
     async def accept(self, *, chatflow_id: str, deploy: bool, iteration: int) -> Written:
         """End the trial: take the session's tag off and deploy as the person said. Safe to repeat."""

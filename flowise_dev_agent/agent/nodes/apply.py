@@ -180,10 +180,10 @@ async def _create_draft(
     settings: SettingsChange | None = None,
 ) -> Written | Stale:
     """Create a draft of the target, unless the target changed since it was read."""
-    stale = await context.publisher.check(target.id, _known(state.write.live_base))
-    if stale is not None:
-        return stale
-    columns = draft_columns(await context.publisher.read(target.id))
+    live = await context.publisher.check(target.id, _known(state.write.live_base))
+    if isinstance(live, Stale):
+        return live
+    columns = draft_columns(live)
     if settings is not None:
         columns["chatbot_config"] = settings(columns["chatbot_config"])
     return await context.publisher.create(
@@ -203,7 +203,7 @@ async def _promote(state: AgentState, context: AgentContext, emit: Emitter) -> U
     if payload_sha256(flow_data) != state.tests.tested_sha and state.write.draft_id:
         # Someone had edited the draft before it was tested.
         edited = await context.publisher.check(state.write.draft_id, _known(state.write.base))
-        if edited is not None:
+        if isinstance(edited, Stale):
             return await _stopped(state, context, edited, emit, where="work")
     result = await context.publisher.update(
         chatflow_id=str(state.write.chatflow_id),

@@ -93,7 +93,7 @@ async def test_v2(state: AgentState, runtime: Runtime[AgentContext], *, domains:
     context = runtime.context
     before = state.write.stage is Stage.BASELINE
     chatflow_id = str(state.write.draft_id or state.write.chatflow_id)
-    if state.write.draft_id:
+    if state.write.draft_id and not before:
         # The tested bytes of a draft go live, so they are read right before the tests.
         flow = await domains.primary.read_flow(context, chatflow_id)
     else:

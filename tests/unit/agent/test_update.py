@@ -233,6 +233,30 @@ async def test_an_update_is_tried_on_a_draft_and_the_tested_bytes_go_live() -> N
     assert (state.outcome, state.write.chatflow_id) == ("accepted", row.id)
 
 
+async def test_an_update_reads_each_flow_once_for_each_decision(monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = made_for("update")
+    row = await add_flow(bench)
+    read: list[str] = []
+    get = type(bench.flowise).get_chatflow
+
+    async def counted(self: Any, chatflow_id: str) -> Any:
+        read.append("live" if chatflow_id == row.id else "draft")
+        return await get(self, chatflow_id)
+
+    monkeypatch.setattr(type(bench.flowise), "get_chatflow", counted)
+    await bench.start("colder", target=row.id)
+    assert read == ["live"]
+    read.clear()
+    await bench.answer(action="approve")
+    # The base of the draft, which is read back and tested; its guard, the change (the double reads, too), what is
+    # stored, and what is tested of it.
+    assert read == ["live", "draft", *("draft", "draft", "draft", "draft")]
+    read.clear()
+    await bench.answer(action="accept")
+    # The guard, the last look when the versions are kept, the change (the double), what is stored; the draft's tag.
+    assert read == ["live", "live", "live", "live", "draft"]
+
+
 async def test_p13_what_the_ops_do_not_touch_stays() -> None:
     bench = made_for("update")
     row = await add_flow(bench)
