@@ -239,7 +239,6 @@ def _is_plain(value: PlannedValue, request: PatchRequest) -> bool:
     entries = [entry for entry in schema.input_definitions if entry["name"] == root]
     return bool(entries) and not any(
         entry["type"] == "code"
-        or entry.get("loadConfig")
         or BRANCHES_FROM.get(name) == root
         or any(part.get("loadConfig") for part in entry.get("array") or ())
         for entry in entries

@@ -11,6 +11,7 @@ from flowise_dev_agent.patch.views.graph_view import GraphView
 from flowise_dev_agent.planning.plan_checks import checked_plan, is_done_by_values
 from flowise_dev_agent.planning.prompts import patch_prompt, plan_prompt
 from flowise_dev_agent.planning.requests import FailedTrial, PatchRequest
+from flowise_dev_agent.planning.values import with_planned_values
 from flowise_dev_agent.schemas.plan import Part, Plan, PlannedNode, PlannedValue
 from flowise_dev_agent.schemas.verdict import Trace, TracedTurn, TraceStep, Trial, Verdict
 from tests.support.requests import UPDATE, flow_of, plan_request
@@ -20,6 +21,8 @@ from tests.unit.agent.test_judgement import bench
 
 COLDER = PlannedValue(node_id="chatOpenAI_0", param="temperature", value=0.1)
 SAME = PlannedValue(node_id="llmAgentflow_0", param="llmModel", value="chatOpenAI")
+#: The compiler binds the credential of another model.
+OTHER = SAME.model_copy(update={"value": "chatAnthropic"})
 
 
 def repair(store: NodeStore, category: Any, *values: PlannedValue, **fields: Any) -> PatchRequest:
@@ -45,7 +48,7 @@ def repair(store: NodeStore, category: Any, *values: PlannedValue, **fields: Any
         ("STRUCTURE", [COLDER], {}, False),
         ("LOGIC", [SAME], {}, False),
         ("LOGIC", [COLDER], {"removals": ["bufferMemory_0"]}, False),
-        ("LOGIC", [COLDER, SAME.model_copy(update={"value": "chatAnthropic"})], {}, False),
+        ("LOGIC", [COLDER, OTHER], {}, True),
     ],
     ids=["value", "value beside one that stands", "structure", "nothing", "removal", "model"],
 )
@@ -73,6 +76,16 @@ def test_a_repair_sees_question_answer_trace_and_the_failed_check(catalogue: Nod
             assert words in prompt
         # Text of a flow does not end its own tag.
         assert prompt.count("</trial>") == 1
+
+
+def test_the_credential_of_another_model_is_bound_without_an_op(catalogue: NodeStore) -> None:
+    request = repair(catalogue, "LOGIC", COLDER, OTHER)
+    chosen = {"anthropicApi": "11111111-1111-4111-8111-111111111111"}
+    ops = with_planned_values([], request.plan, request.flow.graph)
+    after = compile_ops(request.flow.graph, ops, catalogue.schemas, credentials=chosen).graph
+    (step,) = [one for one in after.nodes if one.id == "llmAgentflow_0"]
+    assert step.inputs["llmModel"] == "chatAnthropic"
+    assert step.inputs["llmModelConfig"]["FLOWISE_CREDENTIAL_ID"] == chosen["anthropicApi"]
 
 
 async def test_the_session_hands_its_failed_trials_to_plan_and_patch() -> None:
