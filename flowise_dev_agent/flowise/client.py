@@ -277,7 +277,15 @@ class FlowiseClient(DocumentStoreCalls):
 
     async def create_tool(self, name: str, columns: Mapping[str, str]) -> str:
         """Create a custom tool; its id. Sent once. Names need not be unique, and an id of the client's is ignored."""
-        body = {"color": "#7e57c2", "iconSrc": "", "schema": "[]", "func": "", **columns, "name": name}
+        body = {
+            "description": "",
+            "color": "#7e57c2",
+            "iconSrc": "",
+            "schema": "[]",
+            "func": "",
+            **columns,
+            "name": name,
+        }
         return await self._made("/tools", body)
 
     async def create_variable(self, name: str, columns: Mapping[str, str]) -> str:
@@ -286,7 +294,7 @@ class FlowiseClient(DocumentStoreCalls):
 
     async def _made(self, path: str, body: JsonMapping) -> str:
         answer = await self._transport.call("POST", path, total_secs=self._timeout, body=dict(body))
-        return self._parse(MadeRow, answer, f"POST {path}")["id"]
+        return self._parse(MadeRow, answer, f"POST {path}").id
 
     async def list_variables(self) -> list[JsonObject]:
         """The variables, raw."""

@@ -97,7 +97,7 @@ class TemplateRow(TypedDict, total=False):
     framework: list[str] | str
 
 
-class MadeRow(TypedDict):
+class MadeRow(BaseModel):
     """Something that was created."""
 
     id: str

@@ -312,6 +312,23 @@ async def test_credentials_keep_nothing_but_id_name_type_and_times() -> None:
     }
 
 
+async def test_a_custom_tool_and_a_variable_are_sent_with_what_flowise_needs_and_their_id_comes_back() -> None:
+    server = Server(as_json({"id": "t", "name": "n"}), as_json({"id": "v", "name": "n"}))
+    async with client_of(server) as client:
+        assert await client.create_tool("n", {"func": "return 1"}) == "t"
+        assert await client.create_variable("n", {"value": "kind"}) == "v"
+    tool, variable = [json.loads(request.content) for request in server.requests]
+    assert tool == {
+        "name": "n",
+        "description": "",
+        "color": "#7e57c2",
+        "iconSrc": "",
+        "schema": "[]",
+        "func": "return 1",
+    }
+    assert variable == {"name": "n", "value": "kind", "type": "static"}
+
+
 async def test_a_credential_is_sent_as_flowise_takes_it_and_only_its_public_side_is_kept() -> None:
     row = {"id": "c", "name": "n", "credentialName": "openAIApi", "encryptedData": "xyz"}
     server = Server(
