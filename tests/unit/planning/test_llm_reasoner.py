@@ -1,4 +1,6 @@
 """The reasoner around a model: what is asked, what is accepted, what goes back."""
+# pyright: reportArgumentType=false, reportIncompatibleMethodOverride=false, reportOperatorIssue=false
+# pyright: reportCallIssue=false, reportIndexIssue=false, reportOptionalSubscript=false, reportGeneralTypeIssues=false
 
 import copy
 import json
@@ -590,7 +592,6 @@ async def test_ops_that_follow_from_the_values_of_the_plan_need_no_model(catalog
         ([COLDER], {"nodes": [WRITER.model_copy(update={"label": "Poet"})]}),
         ([COLDER], {"nodes": [WRITER.model_copy(update={"existing": False})]}),
         ([COLDER], {"parts": [Part(id="p1", quote="x", state="covered", nodes=["bufferMemory_0"])]}),
-        ([COLDER, PlannedValue(node_id="llmAgentflow_0", param="llmModel", value="chatAnthropic")], {}),
         ([COLDER, PlannedValue(node_id="conditionAgentflow_0", param="conditions", value=[])], {}),
         (
             [PlannedValue(node_id="customFunctionAgentflow_0", param="customFunctionJavascriptFunction", value="x")],
@@ -599,7 +600,7 @@ async def test_ops_that_follow_from_the_values_of_the_plan_need_no_model(catalog
         ([COLDER.model_copy(update={"value": 0.9})], {}),
         ([], {}),
     ],
-    ids=["removal", "other node", "title", "new node", "part", "model", "branches", "code", "stands", "nothing"],
+    ids=["removal", "other node", "title", "new node", "part", "branches", "code", "stands", "nothing"],
 )
 async def test_what_more_than_values_may_follow_from_is_left_to_the_model(
     values: list[PlannedValue], plan: dict[str, Any], catalogue: NodeStore
