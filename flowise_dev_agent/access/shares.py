@@ -25,10 +25,10 @@ from flowise_dev_agent.errors import (
 from flowise_dev_agent.flows.service import FlowService
 from flowise_dev_agent.patch import CanvasView
 from flowise_dev_agent.persistence import Database, SessionFilter, SessionRow, Sessions, ShareRow, Shares, Versions
+from flowise_dev_agent.planning.plan_text import without_section
 from flowise_dev_agent.redaction import masked, without_contacts
 from flowise_dev_agent.schemas.flows import Preview
 from flowise_dev_agent.schemas.interrupts import PlanApprovalInterrupt
-from flowise_dev_agent.schemas.plan_text import without_section
 from flowise_dev_agent.schemas.shares import MadeShare, NewShare, SharedVersion, SharedView, ShareList, ShareView
 from flowise_dev_agent.schemas.turns import ConversationSession, Turn
 from flowise_dev_agent.sessions.conversation import Conversations

@@ -6,12 +6,13 @@ from typing import Any
 from flowise_dev_agent.agent.state import AgentState
 from flowise_dev_agent.approval.manual_edits import ops_of, with_ops
 from flowise_dev_agent.patch import GraphIR, PatchOp, SetParam
+from flowise_dev_agent.planning.plan_text import plan_markdown
 from flowise_dev_agent.redaction import redacted
 from flowise_dev_agent.schemas.base import JsonMapping
 from flowise_dev_agent.schemas.interrupts import Interrupt, PlanApprovalInterrupt, ResultReviewInterrupt
 from flowise_dev_agent.schemas.plan import Plan
-from flowise_dev_agent.schemas.plan_text import NamedNode, ShownPlan, ShownValue, plan_markdown
 from flowise_dev_agent.schemas.session import ApprovedPlan, ResultView
+from flowise_dev_agent.schemas.shown_plan import NamedNode, ShownPlan, ShownValue
 
 _MAX_CHANGE_CHARS = 8_000
 _MAX_PLAN_CHARS = 16_000

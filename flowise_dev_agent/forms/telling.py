@@ -7,11 +7,11 @@ from typing import Final
 from flowise_dev_agent.forms.defaults import without_braces
 from flowise_dev_agent.forms.starters import branch_messages
 from flowise_dev_agent.patch import NodeSchema
+from flowise_dev_agent.patch.model.labels import credential_name
 from flowise_dev_agent.patch.model.placeholders import stands_in
 from flowise_dev_agent.sanitize import shortened
 from flowise_dev_agent.schemas.designs import DesignForm
 from flowise_dev_agent.schemas.plan import Criterion, Plan, PlannedNode, PlannedValue, TestCase
-from flowise_dev_agent.schemas.plan_text import credential_name
 from flowise_dev_agent.texts import say_in
 
 #: Code of a node's purpose, by its type or else its category.

@@ -15,13 +15,14 @@ from flowise_dev_agent.patch.model.nested import parse_path, value_at
 from flowise_dev_agent.patch.model.reach import definition_of, reached
 from flowise_dev_agent.planning.added_text import with_added_text
 from flowise_dev_agent.planning.flow_outline import branch_names, flow_outline
+from flowise_dev_agent.planning.permissions import capability_words
 from flowise_dev_agent.planning.plan_findings import FormerText, former_texts, is_text, replaced_text
 from flowise_dev_agent.planning.preview import planned_flow, with_likely_lines
 from flowise_dev_agent.planning.to_do import to_do
 from flowise_dev_agent.redaction import MASK, looks_secret, masked
 from flowise_dev_agent.sanitize import shortened
 from flowise_dev_agent.schemas.plan import Plan, PlannedValue
-from flowise_dev_agent.schemas.plan_text import NamedNode, ShownPlan, ShownValue, capability_words
+from flowise_dev_agent.schemas.shown_plan import NamedNode, ShownPlan, ShownValue
 from flowise_dev_agent.testing.simulation import simulated
 from flowise_dev_agent.texts import translated
 

@@ -8,7 +8,7 @@ from flowise_dev_agent.patch.model.ways import following, ways_of
 from flowise_dev_agent.redaction import masked
 from flowise_dev_agent.sanitize import shortened
 from flowise_dev_agent.schemas.plan import Plan
-from flowise_dev_agent.schemas.plan_text import Branch, OutlineLine, OutlineState
+from flowise_dev_agent.schemas.shown_plan import Branch, OutlineLine, OutlineState
 
 #: Of a larger flow only what changes is shown, with its neighbours.
 _MOST_WHOLE: Final = 20

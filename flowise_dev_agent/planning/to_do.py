@@ -5,11 +5,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from flowise_dev_agent.patch import GraphIR, Schemas
+from flowise_dev_agent.patch.model.labels import credential_name, in_words
 from flowise_dev_agent.patch.model.placeholders import MARK, stands_in
 from flowise_dev_agent.planning.passes.feasibility import VARIABLE_TO_CREATE
 from flowise_dev_agent.sanitize import shortened
 from flowise_dev_agent.schemas.plan import Plan
-from flowise_dev_agent.schemas.plan_text import credential_name, in_words
 from flowise_dev_agent.testing.checks import settings_in
 from flowise_dev_agent.texts import listed, text
 

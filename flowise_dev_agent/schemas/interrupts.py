@@ -25,7 +25,7 @@ from flowise_dev_agent.schemas.base import (
 from flowise_dev_agent.schemas.change import Difference, RepairedValue
 from flowise_dev_agent.schemas.designs import ChosenStarter, DesignForm
 from flowise_dev_agent.schemas.plan import Approach, Capability, Part, Plan
-from flowise_dev_agent.schemas.plan_text import ShownPlan
+from flowise_dev_agent.schemas.shown_plan import ShownPlan
 from flowise_dev_agent.schemas.usage import BudgetCeilings, DegradedPhase, Usage
 from flowise_dev_agent.schemas.verdict import Regression, TestedIteration, Trial, Verdict
 from flowise_dev_agent.texts import in_language

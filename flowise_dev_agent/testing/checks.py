@@ -9,12 +9,12 @@ from typing import Final, Self, cast
 
 from flowise_dev_agent.patch import GraphIR
 from flowise_dev_agent.patch.model.agentflow import CONDITION_AGENT
+from flowise_dev_agent.patch.model.field_kinds import PROSE
 from flowise_dev_agent.patch.model.nested import nested_components
 from flowise_dev_agent.patch.model.node import FlowNode
 from flowise_dev_agent.patch.model.placeholders import MARK, stands_in
 from flowise_dev_agent.sanitize import shortened
 from flowise_dev_agent.schemas.plan import Expectation, TestCase
-from flowise_dev_agent.schemas.plan_text import PROSE
 from flowise_dev_agent.schemas.verdict import (
     Trace,
     Trial,

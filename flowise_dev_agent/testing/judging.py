@@ -5,10 +5,10 @@ from collections.abc import Iterable, Sequence
 from typing import Final, Literal
 
 from flowise_dev_agent.patch import GraphIR
+from flowise_dev_agent.patch.model.field_kinds import PROSE
 from flowise_dev_agent.patch.model.placeholders import MARK, stands_in
 from flowise_dev_agent.sanitize import shortened
 from flowise_dev_agent.schemas.plan import Criterion, Expectation, Part, Plan
-from flowise_dev_agent.schemas.plan_text import PROSE
 from flowise_dev_agent.schemas.verdict import (
     NOT_THE_FLOW,
     CriterionVerdict,

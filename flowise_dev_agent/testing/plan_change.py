@@ -6,13 +6,12 @@ from typing import Final
 
 from flowise_dev_agent.patch import FlowNode, GraphIR, is_same_node
 from flowise_dev_agent.patch.model.equal_values import held
-from flowise_dev_agent.patch.model.labels import field_label
+from flowise_dev_agent.patch.model.labels import field_label, field_name, in_words, titled
 from flowise_dev_agent.patch.model.nested import parse_path, value_at
 from flowise_dev_agent.patch.model.placeholders import stands_in
 from flowise_dev_agent.sanitize import shortened
 from flowise_dev_agent.schemas.base import JsonValue
 from flowise_dev_agent.schemas.plan import UPLOADS, Part, Plan, PlannedValue
-from flowise_dev_agent.schemas.plan_text import field_name, in_words, titled
 from flowise_dev_agent.testing.checks import named_placeholder, placeholders_of
 from flowise_dev_agent.texts import text
 

@@ -40,6 +40,7 @@ from flowise_dev_agent.patch.validate.models import MODEL_END_CODES
 from flowise_dev_agent.patch.views.graph_view import GraphView
 from flowise_dev_agent.planning.passes.attached import contents
 from flowise_dev_agent.planning.passes.ready_tools import merged
+from flowise_dev_agent.planning.permissions import uploads_text
 from flowise_dev_agent.planning.prompt_context import (
     focused_summary,
     like_flows,
@@ -49,7 +50,6 @@ from flowise_dev_agent.publish import changes
 from flowise_dev_agent.schemas.change import Difference
 from flowise_dev_agent.schemas.event_data import ArtifactData, RetryData
 from flowise_dev_agent.schemas.plan import AmendAnswer, FunctionSample, NothingToChange, OpsAnswer, PatchAnswer, Plan
-from flowise_dev_agent.schemas.plan_text import uploads_text
 from flowise_dev_agent.texts import text
 
 #: Similarity (difflib ratio) from which an unknown node type counts as a known one misspelt.

@@ -91,7 +91,7 @@ async def plan_v2(
         "credentials": await _matched_credentials(state, context, plan, found.flows.credentials),
         "usage": usage,
     }
-    approved = _is_approved(state, request.previous, plan)
+    approved = is_approved(state, request.previous, plan)
     changed = changed_values(plan, state.plan.agreed_values, planned.base) if repairs else []
     update["plan"] = PlanState(
         contract=plan,
@@ -204,7 +204,7 @@ class _Lookups:
         return await self._flows.planned_models(self._context, plan, base, ending_only=ending_only)
 
 
-def _is_approved(state: AgentState, previous: Plan | None, plan: Plan) -> bool:
+def is_approved(state: AgentState, previous: Plan | None, plan: Plan) -> bool:
     """True if an earlier approval covers the plan: same operation, nothing beyond the agreed capability."""
     agreed = state.plan.agreed
     if not state.plan.approved or agreed is None or previous is None or plan.declined or plan.capability is None:

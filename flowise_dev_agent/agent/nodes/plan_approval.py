@@ -24,10 +24,10 @@ from flowise_dev_agent.approval.binding import beyond_approval
 from flowise_dev_agent.approval.manual_edits import ops_of
 from flowise_dev_agent.patch import GraphIR, Schemas
 from flowise_dev_agent.planning.details import plan_details
+from flowise_dev_agent.planning.plan_text import plan_markdown
 from flowise_dev_agent.schemas.designs import ChosenStarter, DesignForm
 from flowise_dev_agent.schemas.interrupts import ApprovalReason, PatternUse, PlanApprovalData, PlanApprovalInterrupt
 from flowise_dev_agent.schemas.plan import Plan
-from flowise_dev_agent.schemas.plan_text import plan_markdown
 from flowise_dev_agent.texts import sentences, text
 
 

@@ -39,6 +39,7 @@ from flowise_dev_agent.approval.manual_edits import ops_of
 from flowise_dev_agent.approval.ops import is_remark
 from flowise_dev_agent.errors import FlowiseError
 from flowise_dev_agent.patch import GraphIR, payload_sha256
+from flowise_dev_agent.patch.model.labels import in_words
 from flowise_dev_agent.planning.details import titles_of
 from flowise_dev_agent.planning.passes.images import uploads
 from flowise_dev_agent.planning.passes.mappings import kept_to
@@ -51,7 +52,6 @@ from flowise_dev_agent.schemas.change import Difference, RepairedValue
 from flowise_dev_agent.schemas.event_data import TestData
 from flowise_dev_agent.schemas.interrupts import FlowLink, Option, ResultReviewData, ResultReviewInterrupt
 from flowise_dev_agent.schemas.plan import Plan, TestCase
-from flowise_dev_agent.schemas.plan_text import in_words
 from flowise_dev_agent.schemas.verdict import (
     FLOW_BUGS,
     NOT_THE_FLOW,

@@ -25,6 +25,8 @@ class FieldKind(StrEnum):
     PLAIN = "plain"
 
 
+#: Prompt fields, which hold the person's text unchanged: only the model carries it out.
+PROSE: Final = re.compile(r"(prompt|(?<!reply)messages?|\]\.content|instructions|template|prefix)$", re.IGNORECASE)
 #: Kinds whose values a plan has to name, besides addresses.
 GUARDED: Final = frozenset(FieldKind) - {FieldKind.ADDRESS, FieldKind.PLAIN}
 

@@ -1,9 +1,14 @@
-"""Labels of fields, as the canvas shows them."""
+"""Names for people: of fields as the canvas shows them or in words, of nodes, of credential types."""
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Mapping
+from typing import Final
 
 from flowise_dev_agent.patch.model.flow_data import InputEntry
 from flowise_dev_agent.patch.model.nested import parse_path
+
+#: Id of a node; in a reference to what it gives, the words behind it are part of the id.
+_NODE_ID: Final = re.compile(r"(?<![\w/=&?-])([A-Za-z]\w*_\d+)(?:\.data\.instance)?(?![\w/=&-])")
 
 
 def field_label(entries: Iterable[InputEntry], param: str) -> str:
@@ -16,3 +21,28 @@ def field_label(entries: Iterable[InputEntry], param: str) -> str:
                 return ""
             label, entries = str(entry.get("label") or ""), entry.get("array") or ()
     return label
+
+
+def titled(words: str, titles: Mapping[str, str]) -> str:
+    """Words with titles in place of the ids of nodes."""
+    return _NODE_ID.sub(lambda found: titles.get(found[1], found[0]), words)
+
+
+def field_name(param: str) -> str:
+    """Last name of a path in words."""
+    parts = [one for one in re.split(r"[.\[\]]+", param) if one]
+    last = parts[-1] if parts else param
+    return in_words(last if not last.isdigit() else param)
+
+
+def in_words(name: str) -> str:
+    """Name of a field in words: `startInputType` is "Start input type"."""
+    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|[_.\[\]]+", " ", name).strip()
+    return words[:1].upper() + words[1:].lower() if not words.isupper() else words
+
+
+def credential_name(type_: str) -> str:
+    """Name of a credential type for people: `redisCacheUrlApi` is "Redis Cache Url"."""
+    words = re.sub(r"(?<=\w)(?:OAuth2?)?Api$", "", type_)
+    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z][a-z])", " ", words)
+    return words[:1].upper() + words[1:]

@@ -9,8 +9,8 @@ import pytest
 
 from flowise_dev_agent.access.shares import ShareSigner
 from flowise_dev_agent.errors import ShareNotSignableError
+from flowise_dev_agent.planning.plan_text import without_section
 from flowise_dev_agent.redaction import masked, without_contacts
-from flowise_dev_agent.schemas.plan_text import without_section
 
 OLD, NEW = bytes([1] * 32), bytes([2] * 32)
 ID = UUID("0a1b2c3d-0000-4000-8000-00000000f10e")

@@ -11,9 +11,9 @@ from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import GraphIR
 from flowise_dev_agent.planning.passes.mappings import kept_to, with_mappings, with_sources
 from flowise_dev_agent.planning.passes.ready_tools import with_ready_tools
+from flowise_dev_agent.planning.plan_text import plan_markdown
 from flowise_dev_agent.planning.requests import ReadyTool, ToolField
 from flowise_dev_agent.schemas.plan import FieldMapping, Plan, PlannedNode
-from flowise_dev_agent.schemas.plan_text import plan_markdown
 from flowise_dev_agent.schemas.verdict import Trace, TracedTool, TracedTurn, Trial
 from tests.unit.agent.rig import plan
 

@@ -4,13 +4,14 @@ from typing import Any
 
 import pytest
 
-from flowise_dev_agent.agent.nodes.plan import _is_approved
+from flowise_dev_agent.agent.nodes.plan import is_approved
 from flowise_dev_agent.agent.state import AgentState, PlanState
 from flowise_dev_agent.agent.store_writes import UPSERT_FAILED
 from flowise_dev_agent.approval.binding import capability_of
 from flowise_dev_agent.errors import AgentError, FlowiseServerError
 from flowise_dev_agent.flowise.document_stores import Component, DocumentStore, LoaderSpec, StoreLoader
 from flowise_dev_agent.knowledge.document_stores import view_of
+from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import AddNode, BindCredential, Connect, GraphIR, PatchOp
 from flowise_dev_agent.planning.passes.document_stores import (
     NO_VECTOR_STORE,
@@ -20,15 +21,15 @@ from flowise_dev_agent.planning.passes.document_stores import (
     store_spec,
     with_stores,
 )
+from flowise_dev_agent.planning.plan_text import plan_markdown
 from flowise_dev_agent.schemas.attachments import AttachmentFacts
 from flowise_dev_agent.schemas.document_stores import DocumentStoreView
 from flowise_dev_agent.schemas.plan import Plan, PlannedNode, PlannedValue
-from flowise_dev_agent.schemas.plan_text import plan_markdown
-from tests.unit.agent.rig import OPENAI, Bench, BenchFlowise, _snapshot, plan
+from tests.unit.agent.rig import OPENAI, Bench, BenchFlowise, plan
 from tests.unit.agent.test_attached import HANDBOOK, Files
 from tests.unit.agent.test_graph import credentials
 
-SCHEMAS = _snapshot().schemas
+SCHEMAS = NodeStore.from_snapshot().schemas
 NOTES = AttachmentFacts(name="notes.md", kind="markdown", size=5)
 HR = DocumentStoreView(id="id-hr", name="HR policies", status="UPSERTED", searchable=True, can_be_copied=True,
                        embeddings="openAIEmbeddings (small)", vector_store="postgres")  # fmt: skip
@@ -148,10 +149,10 @@ def test_an_approval_does_not_cover_other_files_or_another_vector_store() -> Non
     approved = approved.model_copy(update={"capability": capability_of(approved, SCHEMAS, GraphIR.empty())})
     state = AgentState(plan=PlanState(contract=approved, approved=True, agreed=approved.capability))
     counted = [one.model_copy(update={"chunks": 7}) for one in approved.document_stores]
-    assert _is_approved(state, approved, approved.model_copy(update={"document_stores": counted}))
+    assert is_approved(state, approved, approved.model_copy(update={"document_stores": counted}))
     for change in ({"files": ["other.pdf"]}, {"like": "another"}):
         other = [one.model_copy(update=change) for one in agreed_stores(approved)]
-        assert not _is_approved(state, approved, approved.model_copy(update={"document_stores": other}))
+        assert not is_approved(state, approved, approved.model_copy(update={"document_stores": other}))
 
 
 async def test_the_pieces_are_counted_before_the_approval_and_a_broken_file_is_said() -> None:
@@ -203,8 +204,8 @@ def filled_ops() -> list[PatchOp]:
         ("chatOpenAI_0", "conversationalRetrievalQAChain_0", "model"),
         ("qdrant_0", "conversationalRetrievalQAChain_0", "vectorStoreRetriever"),
     ]
-    address = {"qdrantServerUrl": "http://qdrant.test", "qdrantCollection": "hr"}
-    return [
+    address: Any = {"qdrantServerUrl": "http://qdrant.test", "qdrantCollection": "hr"}
+    ops: list[PatchOp] = [
         *(
             AddNode(node_name=name, node_id=f"{name}_0", params={"text": "31 days"} if name == "plainText" else {})
             for name in names
@@ -216,6 +217,7 @@ def filled_ops() -> list[PatchOp]:
             for name in ("chatOpenAI", "openAIEmbeddings")
         ),
     ]
+    return ops
 
 
 class Filled(BenchFlowise):

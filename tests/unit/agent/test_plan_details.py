@@ -9,6 +9,8 @@ from flowise_dev_agent.approval.manual_edits import with_ops
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import AddNode, Connect, GraphIR, PatchOp, RemoveNode, Schemas, compile_ops
 from flowise_dev_agent.planning.details import plan_details
+from flowise_dev_agent.planning.permissions import capability_words
+from flowise_dev_agent.planning.plan_text import plan_markdown
 from flowise_dev_agent.schemas.plan import (
     Capability,
     Criterion,
@@ -20,7 +22,6 @@ from flowise_dev_agent.schemas.plan import (
     PlannedValue,
     TestCase,
 )
-from flowise_dev_agent.schemas.plan_text import capability_words, plan_markdown
 from flowise_dev_agent.texts import LANGUAGES, catalogue, say, say_in
 from tests.unit.agent.rig import OPENAI, Bench
 from tests.unit.agent.test_graph import credentials, ops

@@ -1,20 +1,23 @@
 """Uploads: a plan that reads files says which ones people can upload, and its approval covers no others."""
 
+from typing import Any
+
 import pytest
 
 from flowise_dev_agent.approval.binding import beyond_approval, capability_of
 from flowise_dev_agent.approval.ops import FILES_NOT_TAKEN, files_not_taken
+from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import AddNode, GraphIR, compile_ops
 from flowise_dev_agent.patch.views.graph_view import GraphView
 from flowise_dev_agent.planning.context import PlanContext
 from flowise_dev_agent.planning.passes.uploads import uploads
 from flowise_dev_agent.planning.plan_checks import checked_plan
+from flowise_dev_agent.planning.plan_text import plan_markdown
 from flowise_dev_agent.planning.requests import PlanRequest
 from flowise_dev_agent.schemas.plan import Intent, Plan, PlannedNode, PlannedValue, UploadKind
-from flowise_dev_agent.schemas.plan_text import plan_markdown
-from tests.unit.agent.rig import _snapshot, plan
+from tests.unit.agent.rig import plan
 
-STORE = _snapshot()
+STORE = NodeStore.from_snapshot()
 READS = "Sum up: {{ file_attachment }}"
 
 
@@ -33,7 +36,7 @@ def proposed(message: str, kinds: list[UploadKind] | None) -> Plan:
 
 def asked(base: GraphIR | None = None, previous: Plan | None = None) -> PlanRequest:
     intent = Intent(operation="create", ambiguity=0, title="A bot")
-    given = {"flow": GraphView(graph=base)} if base else {}
+    given: Any = {"flow": GraphView(graph=base)} if base else {}
     return PlanRequest(requirement="a bot", intent=intent, nodes=STORE, previous=previous, **given)
 
 
@@ -62,9 +65,8 @@ def test_a_revised_plan_keeps_the_uploads_that_it_does_not_name() -> None:
 
 
 def test_p118_an_approval_covers_the_uploads_that_it_shows() -> None:
-    agreed, more, none = (
-        capability_of(proposed(READS, kinds), STORE.schemas, GraphIR.empty()) for kinds in (["pdf"], ["csv"], None)
-    )
+    chosen: tuple[list[UploadKind] | None, ...] = (["pdf"], ["csv"], None)
+    agreed, more, none = (capability_of(proposed(READS, kinds), STORE.schemas, GraphIR.empty()) for kinds in chosen)
     assert beyond_approval(agreed, agreed) is None
     assert beyond_approval(none, agreed) is None
     wider = beyond_approval(more, agreed)

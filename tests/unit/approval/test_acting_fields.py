@@ -11,8 +11,8 @@ from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import AddNode, GraphIR, InputEntry, PatchOp, SetParam, compile_ops
 from flowise_dev_agent.patch.model.field_kinds import FieldKind, classified, free_texts, kind_of, looks_acting
 from flowise_dev_agent.patch.model.reach import acting
+from flowise_dev_agent.planning.permissions import capability_words
 from flowise_dev_agent.schemas.plan import Plan
-from flowise_dev_agent.schemas.plan_text import capability_words
 from tests.unit.agent.test_plan_binding import contract, planned, value
 
 AGENT, CALL, START = "agentAgentflow_0", "httpAgentflow_0", "startAgentflow_0"

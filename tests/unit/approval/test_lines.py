@@ -21,9 +21,9 @@ from flowise_dev_agent.patch import (
 )
 from flowise_dev_agent.patch.views.graph_view import GraphView
 from flowise_dev_agent.planning.details import plan_details
+from flowise_dev_agent.planning.permissions import capability_words
 from flowise_dev_agent.planning.plan_checks import checked_plan
 from flowise_dev_agent.schemas.plan import LineChange, Plan
-from flowise_dev_agent.schemas.plan_text import capability_words
 from tests.support.requests import UPDATE, plan_request
 from tests.unit.agent.test_plan_binding import CHAT, contract, planned, value
 

@@ -6,9 +6,9 @@ from flowise_dev_agent.forms.offer import Offer
 from flowise_dev_agent.forms.plan import plan_of
 from flowise_dev_agent.forms.starters import LANGUAGES, Language, choose, starters
 from flowise_dev_agent.knowledge.nodes import NodeStore
+from flowise_dev_agent.planning.plan_text import plan_markdown
 from flowise_dev_agent.schemas.designs import DesignForm
 from flowise_dev_agent.schemas.plan import Plan
-from flowise_dev_agent.schemas.plan_text import plan_markdown
 from flowise_dev_agent.texts import catalogue as texts
 
 

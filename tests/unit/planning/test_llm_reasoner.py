@@ -19,7 +19,9 @@ from flowise_dev_agent.models.messages import DeltaSink, EngineResponse, Message
 from flowise_dev_agent.patch import AddNode, BindCredential, Connect, Finding, GraphIR, PatchOp, SetParam, compile_ops
 from flowise_dev_agent.patch.views.graph_view import GraphView
 from flowise_dev_agent.planning.llm import LlmReasoner
+from flowise_dev_agent.planning.plan_text import plan_markdown
 from flowise_dev_agent.planning.requests import ClassifyRequest, JudgeRequest, PatchRequest
+from flowise_dev_agent.schemas.base import JsonObject
 from flowise_dev_agent.schemas.plan import (
     AmendAnswer,
     Criterion,
@@ -31,14 +33,13 @@ from flowise_dev_agent.schemas.plan import (
     PlannedNode,
     PlannedValue,
 )
-from flowise_dev_agent.schemas.plan_text import plan_markdown
 from flowise_dev_agent.schemas.usage import Usage
 from flowise_dev_agent.schemas.verdict import Judgement, Trial
 from flowise_dev_agent.settings import Phase, ReasoningSettings
 from tests.support.requests import UPDATE, flow_of, plan_request
 
 GOOD_INTENT = {"operation": "create", "ambiguity": 1, "title": "Support chatbot"}
-GOOD_PLAN = {
+GOOD_PLAN: dict[str, Any] = {
     "goal": "A chatbot",
     "operation": "create",
     "flow_name": "Chatbot",
@@ -63,7 +64,7 @@ class ScriptedEngine(ReasoningEngine):
         self.tokens = window
         self.answers = [answer if isinstance(answer, str) else json.dumps(answer) for answer in answers]
         self.truncated = truncated
-        self.calls: list[tuple[tuple[Message, ...], str, dict[str, Any] | None, str | None]] = []
+        self.calls: list[tuple[tuple[Message, ...], str, JsonObject | None, str | None]] = []
 
     async def complete(
         self,
@@ -73,10 +74,10 @@ class ScriptedEngine(ReasoningEngine):
         temperature: float | None = None,
         *,
         may_look_up: bool = True,
-        output_schema: dict[str, Any] | None = None,
+        output_schema: JsonObject | None = None,
         model: str | None = None,
         phase: str = "",
-        max_tokens: int = 8_000,
+        max_tokens: int | None = None,
         on_delta: DeltaSink | None = None,
     ) -> EngineResponse:
         self.calls.append((tuple(messages), system, output_schema, model))
@@ -110,7 +111,8 @@ def patch_request(nodes: NodeStore, **changes: Any) -> PatchRequest:
         ],
         credential_requirements=["openAIApi"],
     )
-    return PatchRequest(**{"requirement": "A chatbot", "plan": contract, "nodes": nodes} | changes)
+    given: dict[str, Any] = {"requirement": "A chatbot", "plan": contract, "nodes": nodes, **changes}
+    return PatchRequest(**given)
 
 
 def last_text(engine: ScriptedEngine) -> str:
@@ -461,7 +463,8 @@ async def test_clear_intent_asks_nothing_and_forced_operation_wins() -> None:
 
 
 def test_a_judgement_that_is_done_needs_no_category() -> None:
-    assert {"type": "null"} in answer_schema("judge")["properties"]["category"]["anyOf"]
+    schema: Any = answer_schema("judge")
+    assert {"type": "null"} in schema["properties"]["category"]["anyOf"]
     votes = {"criteria": [], "notes": [], "failed_trials": []}
     assert Judgement.model_validate({"done": True, "category": None} | votes).category is None
 
@@ -538,7 +541,7 @@ async def test_verdict_that_is_not_done_must_say_why() -> None:
     ],
 )
 async def test_model_comes_from_phase_session_or_setting(
-    settings: dict[str, str], session: str | None, expected: str
+    settings: dict[str, Any], session: str | None, expected: str
 ) -> None:
     engine = ScriptedEngine(GOOD_INTENT)
     await reasoner(engine, **settings).classify(ClassifyRequest(requirement="A chatbot", model=session))
@@ -746,7 +749,13 @@ async def parts_of(answer: dict[str, Any], store: NodeStore, **request: Any) -> 
     """States of the parts, and what went back to the model."""
     engine = ScriptedEngine(answer)
     parts = (Part(id="p1", quote="take the calculator out"),)
-    given = {"intent": UPDATE, "flow": chat_with_tools(store), "parts": parts, "review": None, **request}
+    given: dict[str, Any] = {
+        "intent": UPDATE,
+        "flow": chat_with_tools(store),
+        "parts": parts,
+        "review": None,
+        **request,
+    }
     result = await reasoner(engine).plan(plan_request(store, **given))
     return [part.state for part in result.value.parts], last_text(engine) if result.tries > 1 else ""
 

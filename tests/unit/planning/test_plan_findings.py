@@ -12,9 +12,9 @@ from flowise_dev_agent.planning.details import plan_details
 from flowise_dev_agent.planning.passes.replaced_sources import with_replaced_sources
 from flowise_dev_agent.planning.plan_checks import checked_amendment, checked_plan
 from flowise_dev_agent.planning.plan_findings import lost_texts, texts_lost_with_nodes
+from flowise_dev_agent.planning.plan_text import plan_markdown
 from flowise_dev_agent.planning.requests import PlanRequest, ReviewedPlan
 from flowise_dev_agent.schemas.plan import AmendAnswer, NamedConnection, Part, Plan, PlannedNode, PlannedValue
-from flowise_dev_agent.schemas.plan_text import plan_markdown
 from tests.support.requests import UPDATE, plan_request
 from tests.unit.planning.test_llm_reasoner import ScriptedEngine, last_text, patch_request, reasoner
 
@@ -186,7 +186,7 @@ def test_what_an_earlier_round_has_written_and_removed_is_known_without_being_sa
 
 def replacing(text: str, **more: Any) -> Plan:
     """Plan that puts another agent with this text in the place of the agent."""
-    agent = {"node_id": "conversationalAgent_0", "node_name": "conversationalAgent", "purpose": "answers"}
+    agent: Any = {"node_id": "conversationalAgent_0", "node_name": "conversationalAgent", "purpose": "answers"}
     value = new_text(text, node_id="conversationalAgent_0", **more)
     return Plan(
         goal="x",

@@ -6,9 +6,9 @@ from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import Finding, GraphIR
 from flowise_dev_agent.patch.model.placeholders import placeholder_file
 from flowise_dev_agent.planning.details import plan_details
+from flowise_dev_agent.planning.plan_text import plan_markdown
 from flowise_dev_agent.planning.to_do import to_do
 from flowise_dev_agent.schemas.plan import PlannedNode, PlannedValue
-from flowise_dev_agent.schemas.plan_text import plan_markdown
 from tests.unit.agent.rig import plan
 
 

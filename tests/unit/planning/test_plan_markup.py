@@ -12,6 +12,8 @@ from rich.console import Console
 
 from flowise_dev_agent.cli import console
 from flowise_dev_agent.patch import Finding
+from flowise_dev_agent.planning.permissions import capability_words
+from flowise_dev_agent.planning.plan_text import plan_markdown
 from flowise_dev_agent.sanitize import in_markdown, visible
 from flowise_dev_agent.schemas.interrupts import ClarificationData, ClarificationInterrupt
 from flowise_dev_agent.schemas.plan import (
@@ -27,16 +29,8 @@ from flowise_dev_agent.schemas.plan import (
     TestCase,
     ToolBinding,
 )
-from flowise_dev_agent.schemas.plan_text import (
-    Branch,
-    NamedNode,
-    OutlineLine,
-    ShownPlan,
-    ShownValue,
-    capability_words,
-    plan_markdown,
-)
 from flowise_dev_agent.schemas.question_text import question_text
+from flowise_dev_agent.schemas.shown_plan import Branch, NamedNode, OutlineLine, ShownPlan, ShownValue
 
 MARKS = ("\u202e", "\u202d", "\u2066", "\u2067", "\u200f", "\x1b", "\x07", "\x9b", "\r", "\x0b", "\u2028", "\x85")
 PIECES = [

@@ -1,0 +1,302 @@
+"""The plan as Markdown: in few words what happens, then the details, with names in place of ids and JSON."""
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from typing import Final
+
+from flowise_dev_agent.patch.model.findings import sentence
+from flowise_dev_agent.patch.model.labels import credential_name, titled
+from flowise_dev_agent.planning.permissions import capability_words, reached, uploads_text
+from flowise_dev_agent.planning.value_text import ValueText
+from flowise_dev_agent.sanitize import in_markdown, shortened, visible
+from flowise_dev_agent.schemas.document_stores import PlannedStore
+from flowise_dev_agent.schemas.plan import NO_TEST, Criterion, Part, Plan, TestCase
+from flowise_dev_agent.schemas.shown_plan import NamedNode, ShownPlan
+from flowise_dev_agent.texts import LANGUAGES, say_in, translated
+
+#: Limits: characters of the goal, of the quote of a covered part, and names in a list.
+_GOAL, _QUOTE, _NAMES = 200, 70, 8
+#: Share of words that the plan has not said before: with fewer, a step or a reason says nothing new.
+_NEW_IN_STEP, _NEW_IN_REASON = 0.2, 0.4
+_SAID_WORD: Final = re.compile(r"\w{4,}|\d+")
+#: Headings of stored plans in languages that this service no longer writes.
+_FORMER_HEADINGS: Final = {
+    "plan.heading.personal_data": ("Dati personali", "Persoonsgegevens", "Dane osobowe", "Dados pessoais")
+}
+
+
+def plan_markdown(plan: Plan, details: ShownPlan | None = None, language: str = "en") -> str:
+    """Write the plan as Markdown in the person's language, as far as it is available: a summary, then the details.
+
+    Without `details`, nodes of the flow are named by their ids.
+    """
+    said = partial(say_in, language)
+    if plan.declined:
+        title = said("plan.heading.question" if plan.asks else "plan.heading.declined")
+        words = translated(plan.worded("declined"), language).splitlines()
+        return f"# {title}\n\n" + "\n".join(map(in_markdown, words)) + "\n"
+    if plan.answer is not None:
+        return f"{visible(plan.answer)}\n"
+    given = details or ShownPlan(
+        removed=[NamedNode(node_id=id_, node_name="", label="") for id_ in plan.removals],
+        kept=[NamedNode(node_id=id_, node_name="", label="") for id_ in plan.kept],
+        allows=capability_words(plan.capability, language),
+        to_do=[said("to_do.give", what=one) for one in plan.placeholders],
+    )
+    words = _Words(plan, given, language)
+    sections: list[tuple[str, Sequence[str]]] = [
+        ("plan.heading.not_done", [words.part(part) for part in plan.not_done]),
+        ("plan.heading.to_do", [words.text(one) for one in given.to_do]),
+        (
+            "plan.heading.findings",
+            [words.text(sentence(one.code, one.params, language) or one.message) for one in plan.findings],
+        ),
+        ("plan.heading.assumed", [words.part(part) for part in plan.parts if part.state == "assumed"]),
+        ("plan.heading.asked", words.covered()),
+        ("plan.heading.outline", words.outline()),
+        ("plan.heading.values", words.values),
+        ("plan.heading.document_stores", [_store(one, said) for one in plan.document_stores]),
+        ("plan.heading.removed", [f"**{words.node(node)}**" for node in given.removed]),
+        # The summary names the first ones.
+        ("plan.heading.kept", [f"**{words.node(node)}**" for node in given.kept[_NAMES + 1 :]]),
+        ("plan.heading.allows", [words.text(one) for one in given.allows]),
+        ("plan.heading.steps", [words.text(one) for one in words.new_in(plan.steps)]),
+        (
+            "plan.heading.approaches",
+            [f"**{words.text(one.label)}**: {words.text(one.description)}" for one in plan.approaches],
+        ),
+        (
+            "plan.heading.credentials",
+            [words.text(credential_name(name)) for name in plan.credential_requirements if not given.allows],
+        ),
+        (
+            "plan.heading.mappings",
+            [
+                f"{words.code(one.source)} → {words.code(one.target)}"
+                + (f" ({said('plan.personal')})" if one.personal else "")
+                for one in plan.mappings
+            ],
+        ),
+        ("plan.heading.personal_data", [words.code(name) for name in plan.pii_fields]),
+        ("plan.heading.criteria", [words.criterion(one) for one in plan.criteria]),
+        ("plan.heading.questions", [words.test(one) for one in plan.tests]),
+    ]
+    lines = [f"# {words.text(plan.flow_name)}", "", words.text(shortened(" ".join(plan.goal.split()), _GOAL))]
+    lines += ["", *(f"- {words.text(line)}" for line in words.summary())]
+    for title, items in sections:
+        lines += ["", f"## {said(title)}", *(f"- {item}" for item in items)] if items else []
+    return visible("\n".join(lines)) + "\n"
+
+
+def without_section(markdown: str, heading: str) -> str:
+    """Remove the section under a catalogue heading, in any language, from the Markdown of a plan."""
+    titles = [*(say_in(language, heading) for language in LANGUAGES), *_FORMER_HEADINGS.get(heading, ())]
+    headings = {f"## {title}" for title in titles}
+    kept: list[str] = []
+    leaves = False
+    for line in markdown.splitlines():
+        if line.startswith("#"):
+            leaves = line in headings
+        if not leaves:
+            kept.append(line)
+    return "\n".join(kept)
+
+
+class _Words:
+    """Texts of a plan, with the names of its parts."""
+
+    def __init__(self, plan: Plan, given: ShownPlan, language: str) -> None:
+        self._plan = plan
+        self._given = given
+        self._language = language
+        self._said = partial(say_in, language)
+        told = [plan.goal, *(node.purpose for node in plan.nodes), *given.names, *given.names.values()]
+        told += [f"{value.param} {json.dumps(value.value, ensure_ascii=False)}" for value in plan.values]
+        told += [part.quote for part in plan.parts if part.state == "covered"]
+        self._said_before = set(_SAID_WORD.findall(" ".join(told).casefold()))
+        named = {one.node_id: one.label or one.node_name for one in plan.nodes} | given.names
+        self._names = {id_: visible(" ".join(name.split())) for id_, name in named.items()}
+        self.values = ValueText(given.values, self._names, self.text, self._said).lines()
+
+    def text(self, text: str) -> str:
+        """A text in Markdown, with titles in place of the ids of nodes. What is escaped is not joined again."""
+        return in_markdown(titled(text, self._names))
+
+    def code(self, name: str) -> str:
+        """A name as code."""
+        return f"`{' '.join(visible(titled(name, self._names).replace('`', chr(39))).split()) or ' '}`"
+
+    # --- summary ------------------------------------------------------------------------------------------------------
+
+    def summary(self) -> Iterator[str]:
+        """Lines with what will happen, what stays, what is not done, what is reached, and what tests do."""
+        plan, said = self._plan, self._said
+        states = {line.node_id: line.state for line in self._given.outline}
+        changed = {value.node_id for value in self._given.values or plan.values}
+        changed = {id_ for id_, state in states.items() if state == "changed"} if states else changed
+        existing = [node.node_id for node in plan.nodes if node.existing]
+        lists = {
+            "adds": [node.node_id for node in plan.nodes if not node.existing],
+            "changes": sorted(changed - {*plan.new_nodes, *plan.kept, *plan.removals}),
+            "removes": plan.removals,
+            "stays": list(dict.fromkeys([*plan.kept, *(id_ for id_ in existing if states.get(id_) == "same")])),
+        }
+        yield from (
+            said(f"plan.summary.{what}", nodes=self._listed(self._names.get(one, one) for one in ids))
+            for what, ids in lists.items()
+            if ids
+        )
+        if plan.operation == "update" and not plan.kept:
+            yield said("plan.summary.rest_stays")
+        if plan.uploads is not None:
+            yield uploads_text(plan.uploads, self._language)
+        called = reached(plan.capability, said) if plan.capability else []
+        hosts = [host for host in called if host not in self._given.hosts_in_text]
+        if hosts:
+            yield said("plan.summary.reaches", hosts=self._listed(hosts))
+        if plan.tests:
+            yield said("plan.summary.tests_read" if hosts else "plan.summary.tests", count=len(plan.tests))
+        if plan.tests and self._given.simulated:
+            yield said("plan.summary.simulated", actions=self._listed(self._given.simulated))
+
+    def _listed(self, names: Iterable[str]) -> str:
+        found = list(names)
+        most = _NAMES if len(found) > _NAMES + 1 else len(found)
+        rest = f" {self._said('plan.more', number=len(found) - most)}" if len(found) > most else ""
+        return ", ".join(found[:most]) + rest
+
+    # --- details ------------------------------------------------------------------------------------------------------
+
+    def title(self, id_: str) -> str:
+        """Title of a node, in Markdown."""
+        return self.text(self._names.get(id_) or id_)
+
+    def node(self, node: NamedNode) -> str:
+        """Title of a node of the flow as it is."""
+        return self.text(self._names.get(node.node_id) or node.label or node.node_id)
+
+    def outline(self) -> list[str]:
+        """Lines of the outline, indented by their depth."""
+        lines: list[str] = []
+        for index, one in enumerate(self._given.outline):
+            mark = f" ({self._said(f'plan.mark.{one.state}')})" if self._plan.operation == "update" else ""
+            follower = self._given.outline[index + 1].title if index + 1 < len(self._given.outline) else ""
+            ways = [
+                f"{self.text(way.name)} → ".lstrip()
+                + (f"**{self.text(way.to)}**" if way.to else self._said("plan.branch_ends"))
+                for way in one.leads_to
+            ]
+            if [way.to for way in one.leads_to] == [follower] and not one.leads_to[0].name:
+                ways = []
+            lines.append(f"{'  ' * one.depth}**{self.text(one.title)}**{mark}{self._about(one.purpose)}")
+            lines += [f"{'  ' * (one.depth + 1)}{way}" for way in ways]
+        if not lines:
+            lines = [f"**{self.title(one.node_id)}**{self._about(one.purpose)}" for one in self._plan.nodes]
+        return _indented(lines)
+
+    def covered(self) -> list[str]:
+        """A line for each covered part of the requirement: the nodes that cover it, and why."""
+        shown = {f"{one.node_id}.{one.param}": one for one in self._given.values}
+        lines: list[str] = []
+        for part in self._plan.parts:
+            if part.state not in ("covered", "background"):
+                continue
+            values = [shown[one] for one in part.values if one in shown]
+            own = dict.fromkeys(one.node_id for one in values)
+            does = [f"**{self.title(id_)}**" for id_ in own]
+            does += [self._does(id_) for id_ in part.nodes if id_ not in own]
+            words = [
+                *does,
+                *(
+                    [reason.rstrip(".")]
+                    if self._is_new(reason := self._reason(part), _NEW_IN_REASON) and reason
+                    else []
+                ),
+            ]
+            lines.append(
+                f"{self._quote(part, _QUOTE)} \u2192 {'; '.join(words)}" if words else self._quote(part, _QUOTE)
+            )
+        return lines
+
+    def _about(self, purpose: str) -> str:
+        return f": {self.text(purpose)}" if purpose else ""
+
+    def _quote(self, part: Part, most: int = 1_000) -> str:
+        return f"\u201c{self.text(shortened(translated(part.worded('quote'), self._language), most))}\u201d"
+
+    def _reason(self, part: Part) -> str:
+        return self.text(translated(part.worded("reason"), self._language))
+
+    def _does(self, id_: str) -> str:
+        name = f"**{self.title(id_)}**"
+        if id_ in self._plan.removals:
+            return self._said("plan.part.removed", node=name)
+        return self._said("plan.part.kept", node=name) if id_ in self._plan.kept else name
+
+    def new_in(self, steps: Sequence[str]) -> list[str]:
+        """Steps that say something that the purposes, reasons and values of the plan do not."""
+        return [step for step in steps if self._is_new(step, _NEW_IN_STEP, *(part.reason for part in self._plan.parts))]
+
+    def _is_new(self, words: str, share: float, *told: str) -> bool:
+        """True if enough words are neither in `told` nor in the goal, the quotes, the purposes and the values."""
+        known = self._said_before | set(_SAID_WORD.findall(" ".join(told).casefold()))
+        given = _SAID_WORD.findall(words.casefold())
+        return not given or sum(word not in known for word in given) > share * len(given)
+
+    def part(self, part: Part) -> str:
+        """A part that the plan does not cover, with the reason."""
+        what = f"{self._said('plan.not_understood')}: " if part.state == "not_understood" else ""
+        return f"{self._quote(part)}: {what}{self._reason(part) or self._said('plan.no_reason')}"
+
+    def criterion(self, one: Criterion) -> str:
+        """A criterion, and why no test shows it."""
+        if not one.not_tested:
+            return self.text(one.text)
+        reason = self._said("plan.no_test") if one.not_tested == NO_TEST else self.text(one.not_tested)
+        return f"{self.text(one.text)} ({self._said('plan.not_tested')}: {reason})"
+
+    def test(self, case: TestCase) -> str:
+        """All turns of a test conversation."""
+        words = " → ".join(f"\u201c{self.text(turn)}\u201d" for turn in case.turns)
+        decisions = ", ".join(self._said(f"plan.person_{one}") for one in case.human)
+        return f"{words} ({decisions})" if decisions else words
+
+
+def _indented(lines: Sequence[str]) -> list[str]:
+    """Lines of a nested list: the list mark goes behind the indentation, so that each deeper line joins its parent."""
+    found: list[str] = []
+    for line in lines:
+        if line.startswith("  ") and found:
+            depth = len(line) - len(line.lstrip(" "))
+            found[-1] += f"\n{' ' * depth}- {line.lstrip(' ')}"
+        else:
+            found.append(line)
+    return found
+
+
+def _store(store: PlannedStore, said: Callable[..., str]) -> str:
+    count = str(store.chunks) if store.chunks is not None else "?"
+    words = said("plan.store.pieces", files=store.files, number=count, size=store.chunk_size)
+    if store.id:
+        parts = [words, said("plan.store.added")]
+        parts += (
+            [said("plan.store.embedded", embeddings=store.embeddings, vector_store=store.vector_store)]
+            if store.like
+            else []
+        )
+        parts += [said("plan.store.used_by", flows=store.used_by)] if store.used_by else []
+        parts += [] if store.can_remove else [said("plan.store.left_by_rollback")]
+        return f"**{in_markdown(store.name)}**: {'; '.join(map(in_markdown, parts))}"
+    where = (
+        said(
+            "plan.store.embedded_like",
+            embeddings=store.embeddings,
+            vector_store=store.vector_store,
+            store=store.like_name,
+        )
+        if store.like
+        else said("plan.store.in_memory")
+    )
+    return f"**{in_markdown(store.name)}**: {in_markdown(words)}; {in_markdown(where)}"
