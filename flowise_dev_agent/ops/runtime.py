@@ -158,6 +158,7 @@ class Runtime:
                     worker=worker,
                     concurrency=settings.server.worker_concurrency,
                     attempts=settings.limits.run_attempts,
+                    outage_secs=settings.flowise.outage_hours * 3600,
                     retention=settings.retention,
                     webhooks=WebhookConfig.from_settings(settings.server),
                     approvals=ApprovalRules.from_settings(settings.server),
@@ -177,6 +178,7 @@ class Runtime:
         worker: bool,
         concurrency: int = 10,
         attempts: int = 5,
+        outage_secs: float = 0.0,
         retention: RetentionSettings | None = None,
         webhooks: WebhookConfig | None = None,
         approvals: ApprovalRules | None = None,
@@ -230,6 +232,7 @@ class Runtime:
                     flow_writer=flow_writer,
                     timings=timings,
                     attempts=attempts,
+                    outage_secs=outage_secs,
                     prepare=connections.before_run,
                 )
                 webhook_client = await stack.enter_async_context(

@@ -58,6 +58,8 @@ class Claim:
     #: The caller who requested the run, and the request.
     caller: Caller = SERVICE
     request: RequestIds = NO_REQUEST
+    #: Since the run was asked for.
+    age_secs: float = 0.0
 
     @property
     def is_first(self) -> bool:
@@ -117,10 +119,11 @@ class RunResult:
 
 
 #: Columns of `runs` from which `claim_of` makes a claim, and what it selects of them as `run`, besides the session's.
-RUN_COLUMNS: Final = "session_id, kind, epoch, attempt, interrupt_id, answer, caller, owner, job_id"
+RUN_COLUMNS: Final = "session_id, kind, epoch, attempt, interrupt_id, answer, caller, owner, job_id, created_at"
 CLAIM_COLUMNS: Final = """
     run.kind AS run_kind, run.epoch AS run_epoch, run.attempt AS run_attempt, run.interrupt_id AS run_interrupt_id,
     run.answer AS run_answer, run.caller AS run_caller, run.owner AS run_owner, run.job_id AS run_job_id,
+    EXTRACT(EPOCH FROM now() - run.created_at)::float8 AS run_age_secs,
     EXISTS (SELECT 1 FROM webhook_endpoints AS endpoint WHERE endpoint.session_id = run.session_id) AS run_has_webhook,
     EXISTS (SELECT 1 FROM attachments AS file WHERE file.session_id = run.session_id) AS has_files
 """
@@ -137,7 +140,18 @@ _CLAIM: Final = f"""
 
 def claim_of(run_id: UUID, row: dict[str, Any]) -> Claim:
     """The claim of a row with `CLAIM_COLUMNS` and those of the session; epoch 0 means that nobody has claimed it."""
-    names = ("kind", "epoch", "attempt", "interrupt_id", "answer", "has_webhook", "caller", "owner", "job_id")
+    names = (
+        "kind",
+        "epoch",
+        "attempt",
+        "interrupt_id",
+        "answer",
+        "has_webhook",
+        "caller",
+        "owner",
+        "job_id",
+        "age_secs",
+    )
     run = {name: row.pop(f"run_{name}") for name in names}
     caller, request = from_stored(run.pop("caller"))
     return Claim(

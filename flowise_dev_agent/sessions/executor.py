@@ -22,7 +22,7 @@ from langgraph.types import Command
 from opentelemetry.trace import Span, SpanKind, get_current_span
 
 from flowise_dev_agent.caller import acting_for, answering
-from flowise_dev_agent.errors import AgentError, DatabaseUnavailableError, LeaseLostError
+from flowise_dev_agent.errors import AgentError, DatabaseUnavailableError, FlowiseUnreachableError, LeaseLostError
 from flowise_dev_agent.models.limiter import calls_of
 from flowise_dev_agent.observability import log_context
 from flowise_dev_agent.observability.metrics import NODE_SECONDS, RUN_FAILURES, RUN_SECONDS, RUNS_ACTIVE
@@ -69,6 +69,8 @@ _HAND_BACK_SECS: Final = 1.5
 #: Seconds to wait for a connection; less than the limit of a round trip.
 _PATIENCE_SECS: Final = 20.0
 _MAX_RESULT_BYTES: Final = 256_000
+#: The longest sleep of a run, in longest pauses between its attempts.
+_SLEEP_TIMES: Final = 5
 
 
 class Execution(Protocol):
@@ -88,7 +90,8 @@ class Execution(Protocol):
 class RunExecutor:
     """Executes runs of this process.
 
-    `attempts` is how often a run is tried when its infrastructure fails; `prepare` is awaited before each attempt.
+    `attempts` is how often a run is tried when its infrastructure fails. One for which only Flowise is away sleeps then
+    until it is back, up to `outage_secs` after it was asked for. `prepare` is awaited before each attempt.
     """
 
     def __init__(
@@ -101,6 +104,7 @@ class RunExecutor:
         flow_writer: FlowWriter,
         timings: Timings,
         attempts: int,
+        outage_secs: float = 0.0,
         prepare: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         self._prepare = prepare
@@ -111,6 +115,7 @@ class RunExecutor:
         self._flow_writer = flow_writer
         self._timings = timings
         self._attempts = attempts
+        self._outage_secs = outage_secs
         self._controls: set[RunControl] = set()
 
     @property
@@ -213,17 +218,23 @@ class RunExecutor:
             problem.detail,
             exc_info=foreign,
         )
-        retried = _is_transient(error) and claim.attempt + 1 < self._attempts
+        is_last = claim.attempt + 1 >= self._attempts
+        sleeps = is_last and isinstance(error, FlowiseUnreachableError) and claim.age_secs < self._outage_secs
+        retried = sleeps or (_is_transient(error) and not is_last)
         RUN_FAILURES.labels(problem.code, "retried" if retried else "failed").inc()
         if retried:
-            attempt = claim.attempt + 1
+            attempt = claim.attempt if sleeps else claim.attempt + 1
             pause = min(self._timings.backoff * 2**claim.attempt, self._timings.backoff_max)
+            if sleeps:  # ever longer, so that a day has few events
+                pause = min(max(pause, claim.age_secs / 4), _SLEEP_TIMES * self._timings.backoff_max)
             pause *= random.uniform(0.75, 1.25)  # noqa: S311 - only spreads retries
             event = new_event(
                 RetryData(attempt=attempt + 1, of=self._attempts, code=problem.code),
                 node=node,
                 phase=self._agent.node_phases.get(node or ""),
-                summary=text(
+                summary=text("event.flowise_away", seconds=round(pause), hours=round(self._outage_secs / 3600))
+                if sleeps
+                else text(
                     "event.attempt_after",
                     attempt=attempt + 1,
                     total=self._attempts,

@@ -85,7 +85,7 @@ async def get_health(request: Request, response: Response) -> HealthView:
     state = request.app.state
     report, flowise = await asyncio.gather(engine(request).health(), flowise_health(engine(request).instances))
     response.status_code = 503 if report.status == "unavailable" else 200
-    return HealthView(
+    view = HealthView(
         **vars(report),
         version=__version__,
         reasoning=_reasoning(request),
@@ -93,6 +93,9 @@ async def get_health(request: Request, response: Response) -> HealthView:
         drift_policy=state.settings.flowise.schema_drift_policy,
         model_stand_in=state.settings.flowise.model_stand_in,
     )
+    # Sessions sleep where a Flowise is away.
+    away = view.status == "ok" and any(one.state == "unavailable" for one in flowise.values())
+    return view.model_copy(update={"status": "degraded"}) if away else view
 
 
 @router.get("/settings", responses=declared())

@@ -10,6 +10,7 @@ import pytest
 from procrastinate import PsycopgConnector
 
 from flowise_dev_agent.errors import (
+    FlowiseUnreachableError,
     InvalidAnswerError,
     InvalidInputError,
     SessionConflictError,
@@ -191,6 +192,20 @@ async def test_transient_errors_end_in_a_failed_session_after_the_last_attempt(d
     assert view.error is not None
     assert view.error.code == "flowise_timeout"
     assert await World(database_dsn).effects(view.thread_id) == ["flaky", "flaky"]
+
+
+@pytest.mark.parametrize(("hours", "end"), [(1, "completed"), (0, "error")], ids=["back in time", "no patience"])
+async def test_a_session_sleeps_until_flowise_is_back(
+    database_dsn: str, monkeypatch: pytest.MonkeyPatch, hours: float, end: str
+) -> None:
+    monkeypatch.setattr("tests.runtime_world.FlowiseTimeoutError", FlowiseUnreachableError)
+    async with running_engine(database_dsn, attempts=2, outage_secs=hours * 3600) as engine:
+        view = await begin(engine, "flaky:5")
+        assert view.status == end
+        if end == "completed":
+            events = [event async for event in engine.service.events(view.thread_id)]
+            # Four of them are asleep, which uses up no attempt.
+            assert [event.data.attempt for event in events if event.type == "retry"] == [2] * 5
 
 
 async def test_cancel_ends_a_session_while_a_step_hangs(engine: Runtime, world: World) -> None:
