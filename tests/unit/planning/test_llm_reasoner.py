@@ -202,9 +202,16 @@ async def test_p29_more_ops_than_allowed_go_back(catalogue: NodeStore) -> None:
 
 
 async def test_p06_node_that_exists_is_not_added(catalogue: NodeStore) -> None:
-    engine = ScriptedEngine(GOOD_OPS)
+    flow = flow_of({"bufferMemory_0": "bufferMemory", "chatOpenAI_0": "chatOpenAI"})
+    other = {"ops": [{"op_type": "AddNode", "node_name": "zepMemory", "node_id": "bufferMemory_0"}]}
     with pytest.raises(ModelOutputError, match="bufferMemory_0' exists already"):
-        await reasoner(engine).patch(patch_request(catalogue, flow=flow_of({"bufferMemory_0": "bufferMemory"})))
+        await reasoner(ScriptedEngine(other)).patch(patch_request(catalogue, flow=flow))
+    params = [{"name": "memoryKey", "value": "history"}, {"name": "sessionId", "value": ""}]
+    again = {"op_type": "AddNode", "node_name": "bufferMemory", "node_id": "bufferMemory_0", "params": params}
+    result = await reasoner(ScriptedEngine({"ops": [again]})).patch(patch_request(catalogue, flow=flow))
+    # The same node once more: only what differs is set.
+    assert isinstance(result.value, OpsAnswer)
+    assert result.value.ops == [SetParam(node_id="bufferMemory_0", param_name="memoryKey", value="history")]
 
 
 async def test_p96_nothing_to_change_is_an_answer_where_a_flow_exists(catalogue: NodeStore) -> None:
