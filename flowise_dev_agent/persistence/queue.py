@@ -2,11 +2,10 @@
 
 import asyncio
 import json
-import logging
 import time
 from collections import defaultdict, deque
 from collections.abc import Generator, Iterable
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self
@@ -47,11 +46,6 @@ FLOW_TEST_TASK: Final = "flow_test"
 _MAX_WAKE_SECS: Final = 120.0
 #: procrastinate executes one job with a lock at a time.
 _ISOLATED: Final = "isolated"
-#: Each try waits for a connection of the pool first.
-_WAKE_TRIES: Final = 6
-_WAKE_PAUSE_SECS: Final = 0.5
-#: procrastinate's own notice of a job, on the channel of a queue.
-_WAKE: Final = "SELECT pg_notify('procrastinate_queue_v1#' || %(queue)s, %(payload)s)"
 #: Used instead of a notice's channel: the consumer listens from now on.
 _LISTENS: Final = "listens"
 #: The heartbeats of several workers of the queue.
@@ -101,8 +95,6 @@ _FETCH: Final = """
     FROM (VALUES (1)) AS always LEFT JOIN taken ON true
 """
 
-logger = logging.getLogger(__name__)
-
 
 class _Connector(PsycopgConnector):
     """Signals when LISTEN is active; earlier jobs send no notification."""
@@ -137,10 +129,10 @@ class _Consumer:
     own: deque[Job] = field(default_factory=deque)
     claims: "dict[int, Claim]" = field(default_factory=dict)
 
-    async def wake(self, queue: str, job_id: int) -> None:
-        """Let it look for jobs."""
+    async def wake(self, queue: str) -> None:
+        """Have it take its next job."""
         if self.on_notification is not None:
-            await self.on_notification(channel=queue, notification={"type": "job_inserted", "job_id": job_id})
+            await self.on_notification(channel=queue, notification={"type": "job_inserted", "job_id": 0})
 
 
 @dataclass
@@ -164,7 +156,7 @@ class Slot:
         )
         self._consumer.own.append(job)
         self._consumer.claims[claim.job_id] = claim
-        await self._consumer.wake(RUN_QUEUE, claim.job_id)
+        await self._consumer.wake(RUN_QUEUE)
 
 
 class Jobs(JobManager):
@@ -259,25 +251,18 @@ class Jobs(JobManager):
         elif job.id not in self.removed:
             await self.connector.execute_query_async(_REMOVE, id=job.id)
         self.removed.discard(job.id or 0)
-        for consumer in self._consumers.values():
-            if job.id in consumer.running:
-                consumer.running.discard(job.id)
-                if consumer.answered < 0:
-                    # What waited may have waited for this slot.
-                    await consumer.wake(job.queue, job.id or 0)
-        # The next job with this lock may start; no consumer is notified of that.
-        if job.lock and job.id is not None:
-            await self.wake(job.queue, job.id)
+        consumer = next((one for one in self._consumers.values() if job.id in one.running), _Consumer(answered=0))
+        consumer.running.discard(job.id)
+        # What waits may wait for this slot, or for the job's lock: no consumer is notified of that.
+        if consumer.answered < 0 or job.lock:
+            await self.wake(job.queue)
 
-    async def wake(self, queue: str, job_id: int) -> None:
-        """Wake the consumers of a queue. Without a connection it retries until their own poll."""
-        payload = json.dumps({"type": "job_inserted", "job_id": job_id})
-        for _ in range(_WAKE_TRIES):
-            with suppress(ConnectorException):
-                return await self.connector.execute_query_async(_WAKE, queue=queue, payload=payload)
-            await asyncio.sleep(_WAKE_PAUSE_SECS)
-        logger.warning("The workers could not be told of job %d: they find it when they look by themselves.", job_id)
-        return None
+    async def wake(self, queue: str) -> None:
+        """Let this process's consumer of a queue look for jobs; those of other processes find them at their polls."""
+        for queues, consumer in self._consumers.items():
+            if queue in queues:
+                consumer.notices += 1
+                await consumer.wake(queue)
 
     async def update_heartbeat(self, worker_id: int) -> None:
         now = time.monotonic()
@@ -392,18 +377,15 @@ class Queue:
         deferrer = self.app.configure_task(task, queue=queue, lock=lock, connection=connection, **options)
         job_id = await deferrer.defer_async(**arguments)
         if 0 < delay <= _MAX_WAKE_SECS:
-            self._wake_later(queue, job_id, delay)
+            waker = asyncio.create_task(self._wake(queue, delay), name=f"wake {queue}")
+            self._wakers.add(waker)
+            waker.add_done_callback(self._wakers.discard)
         return job_id
 
-    def _wake_later(self, queue: str, job_id: int, delay: float) -> None:
-        waker = asyncio.create_task(self._wake(queue, job_id, delay), name=f"wake {queue}")
-        self._wakers.add(waker)
-        waker.add_done_callback(self._wakers.discard)
-
-    async def _wake(self, queue: str, job_id: int, delay: float) -> None:
-        """Wake the workers when a delayed job is due: by themselves they poll only every few seconds."""
+    async def _wake(self, queue: str, delay: float) -> None:
+        """Wake this process's worker when a delayed job is due: by itself it polls only every few seconds."""
         await asyncio.sleep(delay)
-        await self._jobs.wake(queue, job_id)
+        await self._jobs.wake(queue)
 
     async def cancel_job(self, connection: Connection, job_id: int) -> None:
         """Take a waiting job out of the queue, or have its worker cancel it."""

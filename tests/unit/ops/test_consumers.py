@@ -7,11 +7,10 @@ from typing import Any, cast
 
 import pytest
 from procrastinate import PsycopgConnector
-from procrastinate.exceptions import ConnectorException
 from procrastinate.jobs import Job, Status
 
 from flowise_dev_agent.persistence import queue
-from flowise_dev_agent.persistence.queue import _Jobs
+from flowise_dev_agent.persistence.queue import Jobs
 
 
 class Connector:
@@ -24,9 +23,8 @@ class Connector:
         self.jobs: list[int] = []
         self.looks = 0
         self.ended: list[int] = []
-        self.woken: list[str] = []
-        #: So often there is no connection for a notice.
-        self.busy = 0
+        #: How often the consumer was woken.
+        self.woken = 0
         self.during: Callable[[], None] = lambda: None
         self.on_notification: Any = None
 
@@ -34,7 +32,7 @@ class Connector:
         self.looks += 1
         found = self.jobs.pop(0) if self.jobs else None
         self.during()
-        return {"id": found, **JOB}
+        return {"id": found, "waits": bool(self.jobs), **JOB}
 
     async def listen_notify(self, on_notification: Any, channels: Any) -> None:
         self.on_notification = on_notification
@@ -42,11 +40,6 @@ class Connector:
     async def execute_query_async(self, query: str, **values: Any) -> None:
         if "finish" in query:
             self.ended.append(values["job_id"])
-        elif "notify" in query:
-            if self.busy:
-                self.busy -= 1
-                raise ConnectorException
-            self.woken.append(values["queue"])
         else:
             assert "heartbeat" in query
             await asyncio.sleep(0)
@@ -86,8 +79,8 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return clock
 
 
-def jobs_of(connector: Connector) -> _Jobs:
-    return _Jobs(cast("PsycopgConnector", cast(Any, connector)), 2.0)
+def jobs_of(connector: Connector) -> Jobs:
+    return Jobs(cast("PsycopgConnector", cast(Any, connector)), 2.0)
 
 
 @pytest.mark.parametrize("later", [0.0, 0.3, 0.98, 1.0, 1.02, 1.7])
@@ -137,15 +130,18 @@ async def test_a_heartbeat_that_was_not_stored_is_sent_again(clock: Clock) -> No
     assert connector.told == [[1], [1]]
 
 
-async def a_consumer(connector: Connector) -> _Jobs:
+async def a_consumer(connector: Connector) -> Jobs:
     """It listens, and has looked once and found nothing."""
     jobs = jobs_of(connector)
+    jobs.consumer(["runs"]).slots = 10
 
-    async def wake(**_: Any) -> None: ...
+    async def wake(**_: Any) -> None:
+        connector.woken += 1
 
     await jobs.listen_for_jobs(on_notification=wake, queues=["runs"])
+    await connector.on_notification(channel=queue._LISTENS, payload=NOTICE)
     assert await jobs.fetch_job(["runs"], 1) is None
-    connector.looks = 0
+    connector.looks = connector.woken = 0
     return jobs
 
 
@@ -180,29 +176,17 @@ async def test_after_the_jobs_that_were_announced_nobody_looks_until_the_next_no
     assert polled.id == 3
 
 
-async def test_a_consumer_that_begins_to_listen_looks_until_there_is_no_job() -> None:
+@pytest.mark.parametrize(("lock", "woken"), [("isolated", 1), (None, 0)])
+async def test_the_end_of_a_job_wakes_the_consumer_if_another_may_wait_for_it(lock: str | None, woken: int) -> None:
     connector = Connector()
     jobs = await a_consumer(connector)
-    connector.jobs = [1, 2]
-    await connector.on_notification(channel=queue._LISTENS, payload=NOTICE)
-    assert [job and job.id for job in [await jobs.fetch_job(["runs"], 1) for _ in range(3)]] == [1, 2, None]
-    assert connector.looks == 3
-
-
-@pytest.mark.parametrize(("lock", "woken"), [("isolated", ["runs"]), (None, [])])
-async def test_only_the_end_of_a_job_with_a_lock_wakes_the_workers(lock: str | None, woken: list[str]) -> None:
-    connector = Connector()
-    await jobs_of(connector).finish_job(Job.from_row({"id": 1, **JOB, "lock": lock}), Status.ABORTED, delete_job=False)
+    await jobs.finish_job(Job.from_row({"id": 1, **JOB, "lock": lock}), Status.ABORTED, delete_job=False)
     assert connector.ended == [1]
     assert connector.woken == woken
-
-
-async def test_workers_are_woken_when_a_busy_pool_has_a_connection_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(queue, "_WAKE_PAUSE_SECS", 0)
-    connector = Connector()
-    connector.busy = 2
-    await jobs_of(connector).wake("runs", 1)
-    assert connector.woken == ["runs"]
-    connector.busy = 100
-    await jobs_of(connector).wake("runs", 1)
-    assert connector.busy == 100 - queue._WAKE_TRIES
+    connector.jobs = [2, 3]
+    first = await jobs.fetch_job(["runs"], 1)
+    assert first is not None
+    connector.jobs = []
+    # Another job waited when it was taken, for a slot of its owner maybe.
+    await jobs.finish_job(first, Status.ABORTED, delete_job=False)
+    assert connector.woken == woken + 1
