@@ -1,11 +1,11 @@
-"""Rule on the bodies of HTTP steps: Flowise fills in the variables of a JSON body first and parses the text then."""
+"""Rules on JSON that Flowise reads at run time: fields of tools, and bodies of HTTP steps with their variables."""
 
 import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
 from flowise_dev_agent.patch.model.findings import Finding, error, warning
-from flowise_dev_agent.patch.model.json_text import inner_json, unbalanced
+from flowise_dev_agent.patch.model.json_text import as_dicts, inner_json, unbalanced
 from flowise_dev_agent.patch.model.references import variable_head
 from flowise_dev_agent.patch.model.values import without_markup
 from flowise_dev_agent.patch.validate.context import AGENTFLOW, FlowContext, rule
@@ -17,11 +17,15 @@ _TOKEN: Final = re.compile(r"""\\.|\{\{([^{}]*)\}\}|["']""", re.DOTALL)
 _PLAIN: Final = frozenset(
     {"current_date_time", "runtime_messages_length", "loop_count", "$flow.sessionId", "$flow.chatId"}
 )
-#: Rows that declare the fields of a structured answer, and their types that JSON can hold as they are.
-_FIELDS: Final = "llmStructuredOutput"
-_PLAIN_TYPES: Final = frozenset({"number", "boolean"})
 _LONGEST: Final = 80
+_MCP_CONFIG: Final = ("customMCP", "mcpServerConfig")
+_REQUESTS: Final = frozenset({"requestsGet", "requestsPost", "requestsPut", "requestsDelete"})
+#: Rows that declare the fields of a structured answer.
+_ANSWER_ROWS: Final = ("llmStructuredOutput", "agentStructuredOutput")
+#: Types of fields that JSON can hold as they are.
+_PLAIN_TYPES: Final = frozenset({"number", "boolean"})
 _VARIABLE: Final = re.compile(r"\{\{[^{}]*\}\}")
+_STRING: Final = re.compile(r'"(?:\\.|[^"\\])*+"' + r"|'(?:\\.|[^'\\])*+'", re.DOTALL)
 _COMMENT: Final = re.compile(r"//|/\*")
 #: Beginnings of a value in JSON5.
 _VALUE: Final = re.compile(r"[\[{\"'+.0-9-]|(?:true|false|null|NaN|Infinity)\b")
@@ -56,12 +60,40 @@ def json_bodies(flow: FlowContext) -> Iterator[Finding]:
             )
 
 
+@rule("BAD_JSON")
+def tool_fields(flow: FlowContext) -> Iterator[Finding]:
+    """Headers of requests and configurations of MCP servers can be read, else the run fails.
+
+    So can schemas of arguments and answers, else the model never sees them.
+    """
+    for one in flow.components:
+        for field, value in one.inputs.items():
+            fails = (one.name, field) == _MCP_CONFIG or (one.name in _REQUESTS and field.endswith("Headers"))
+            if fails or (one.name in _REQUESTS and field.endswith("Schema")):
+                yield from _unreadable(one.node.id, f"{one.path}{field}", value, fails=fails)
+        for name in _ANSWER_ROWS:
+            for index, row in enumerate(as_dicts(one.inputs.get(name))):
+                if row.get("type") == "jsonArray":
+                    yield from _unreadable(
+                        one.node.id, f"{name}[{index}].jsonSchema", row.get("jsonSchema"), fails=False
+                    )
+
+
+def _unreadable(where: str, field: str, value: object, *, fails: bool) -> Iterator[Finding]:
+    if isinstance(value, str) and (why := unreadable_json(value)):
+        ends = "the run fails" if fails else "the model never sees it"
+        make = error if fails else warning
+        yield make(
+            "BAD_JSON", f"`{field}` is no JSON: {why}; {ends}.", where=where, field=field, hint="Check its braces."
+        )
+
+
 def unreadable_json(body: str) -> str:
     """The reason why the server cannot read a body as JSON or JSON5, which allows comments and more; '' if it may."""
     text = without_markup(_VARIABLE.sub("0", body))
     if not text or inner_json(text) is not None:
         return ""
-    if _COMMENT.search(text):
+    if _COMMENT.search(_STRING.sub("", text)):
         return ""
     return unbalanced(text) or ("" if _VALUE.match(text) else "it begins like no value of JSON")
 
@@ -78,7 +110,7 @@ def _in_strings(body: str) -> Iterator[str]:
 
 
 def _plain_fields(inputs: Mapping[str, object]) -> Iterator[str]:
-    rows = inputs.get(_FIELDS)
+    rows = inputs.get(_ANSWER_ROWS[0])
     for row in rows if isinstance(rows, list) else ():
         if isinstance(row, dict) and row.get("type") in _PLAIN_TYPES:
             yield str(row.get("key"))

@@ -18,26 +18,35 @@ _MEMORY_KEY = "chat_history"
 class _Template:
     """A field with {placeholders}, as Flowise 3.1.4 reads it.
 
-    ``filled`` are the placeholders that the node itself fills, plus question and history of its memory if ``memory``;
-    None if another node fills them. ``needed`` ones must be present. ``json_is_text``: the server escapes the braces of
-    a group with a colon. If something is connected to ``replaced_by``, the field is not read.
+    ``filled`` are the placeholders that the node itself fills, plus question and history of its memory if ``memory``,
+    and those of its own ``promptValues`` if ``valued``; None if another node fills them. ``needed`` ones must be
+    present. ``json_is_text``: the server escapes the braces of a group with a colon. If something is connected to
+    ``replaced_by``, the field is not read.
     """
 
     filled: frozenset[str] | None = None
     needed: frozenset[str] = frozenset()
     memory: bool = False
+    valued: bool = False
     json_is_text: bool = True
     replaced_by: str = ""
 
 
 _SCRATCHPAD = frozenset({"agent_scratchpad"})
 _GIVEN_VALUES = _Template()
+#: Steps of sequential flows and workers.
+_OWN_VALUES = _Template(frozenset(), valued=True)
+_OF_STEP: Mapping[str, _Template] = {"systemMessagePrompt": _OWN_VALUES, "humanMessagePrompt": _OWN_VALUES}
 _TEMPLATES: Mapping[str, Mapping[str, _Template]] = {
     "promptTemplate": {"template": _GIVEN_VALUES},
     "chatPromptTemplate": {"systemMessagePrompt": _GIVEN_VALUES, "humanMessagePrompt": _GIVEN_VALUES},
     "fewShotPromptTemplate": dict.fromkeys(("prefix", "suffix"), _Template(json_is_text=False)),
     "promptRetriever": {"systemMessage": _GIVEN_VALUES},
     "sqlDatabaseChain": {"customPrompt": _GIVEN_VALUES},
+    "seqAgent": _OF_STEP,
+    "seqLLMNode": _OF_STEP,
+    "seqConditionAgent": _OF_STEP,
+    "worker": {"workerPrompt": _OWN_VALUES},
     "HydeRetriever": {"customPrompt": _Template(json_is_text=False)},
     "multiQueryRetriever": {"modelPrompt": _Template(json_is_text=False)},
     "conversationChain": {"systemMessagePrompt": _Template(frozenset(), memory=True, replaced_by="chatPromptTemplate")},
@@ -105,6 +114,9 @@ def placeholders(flow: FlowContext) -> Iterator[Finding]:
                 continue
             found = read_template(text, json_is_text=template.json_is_text)[0]
             filled = template.filled | (_memory_keys(flow, node) if template.memory else frozenset())
+            if template.valued:
+                given = _valued_placeholders(node)
+                filled = frozenset(found) if given is None else given
             if unfilled := [one for one in found if one not in filled]:
                 yield _unfilled(node.id, name, unfilled, f"It fills {_braced(sorted(filled))}.")
             elif lacking := sorted(template.needed - set(found)):

@@ -161,3 +161,35 @@ def test_a_text_that_begins_with_a_number_is_no_error(schemas: Schemas, value: s
     document["nodes"][0]["data"]["inputs"]["maxTokens"] = value
     found = validate_flow(json.dumps(document), schemas=schemas, credentials=None)
     assert [one.severity for one in found if one.code == "NOT_A_NUMBER"] == [severity]
+
+
+@pytest.mark.parametrize(
+    ("node", "field", "value", "severity"),
+    [
+        ("requestsPost", "requestsPostHeaders", '{"Authorization": Bearer x', "error"),  # 500 Invalid JSON format
+        ("requestsGet", "requestsGetHeaders", "{'Accept': 'text/csv',}", ""),  # read as JSON5
+        ("customMCP", "mcpServerConfig", '{"url": "https://mcp.example.com"', "error"),  # 500 Unexpected end of JSON
+        ("requestsGet", "requestsGetQueryParamsSchema", '{"id": {', "warning"),  # 200, without the argument
+    ],
+)
+def test_json_that_a_tool_cannot_read_is_found(
+    schemas: Schemas, node: str, field: str, value: str, severity: str
+) -> None:
+    flow = compile_ops(GraphIR.empty(), [AddNode(node_name=node, node_id="tool")], schemas).flow_data
+    document = json.loads(flow)
+    document["nodes"][0]["data"]["inputs"][field] = value
+    found = validate_flow(json.dumps(document), schemas=schemas, credentials=None)
+    assert [one.severity for one in found if one.code == "BAD_JSON" and one.field == field] == [severity] * bool(
+        severity
+    )
+
+
+def test_a_schema_of_an_answer_that_is_no_json_is_told(schemas: Schemas) -> None:
+    """Measured: 200, and the items are empty."""
+    row: JsonValue = {"key": "items", "type": "jsonArray", "jsonSchema": '{"a": ', "description": "all of them"}
+    node = AddNode(node_name="llmAgentflow", node_id="llm", params={"llmStructuredOutput": [row]})
+    flow = compile_ops(GraphIR.empty(), [node], schemas).flow_data
+    found = validate_flow(flow, schemas=schemas, credentials=None, kind="AGENTFLOW")
+    assert [(one.severity, one.field) for one in found if one.code == "BAD_JSON"] == [
+        ("warning", "llmStructuredOutput[0].jsonSchema")
+    ]

@@ -105,3 +105,20 @@ def test_a_supervisor_needs_workers_of_different_names(schemas: Schemas) -> None
     assert codes("Writer", "Reader") == set()
     assert codes("Code writer", "code writer") == {"DUPLICATE_STEP_NAME"}
     assert codes("Supervisor") == {"DUPLICATE_STEP_NAME"}
+
+
+@pytest.mark.parametrize(
+    ("prompt", "values", "code"),
+    [
+        ("Speak {lang}", "", "PROMPT_VALUE_MISSING"),  # 500 Required: lang, Provided: . Missing: lang
+        ("Speak {lang}", '{"lang":"$flow.state.lang"}', ""),
+        ('Answer {"a": 1}', "", ""),
+        ("Speak {lang", "", "PROMPT_BRACES"),  # 500 Unclosed '{' in template
+    ],
+)
+def test_placeholders_of_a_step_have_values_of_its_own(prompt: str, values: str, code: str, schemas: Schemas) -> None:
+    flow = case("R1-branches-of-seqCondition")["flow_data"]
+    step = next(node for node in flow["nodes"] if node["id"] == "seqAgent_0")
+    step["data"]["inputs"] |= {"systemMessagePrompt": prompt, "promptValues": values}
+    found = validate_flow(json.dumps(flow), schemas=schemas, credentials=None, kind="MULTIAGENT")
+    assert [one.code for one in found if one.code.startswith("PROMPT_")] == [code] * bool(code)
