@@ -9,7 +9,7 @@ repeats what was refused; here every response is read by a hook of its HTTP clie
 import asyncio
 import re
 import time
-from collections import OrderedDict, deque
+from collections import Counter, OrderedDict, deque
 from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
@@ -18,6 +18,7 @@ from typing import Final
 
 import httpx2
 
+from flowise_dev_agent.caller import current_caller
 from flowise_dev_agent.observability.metrics import (
     MODEL_CALL_LIMIT,
     MODEL_CALLS_RUNNING,
@@ -40,6 +41,9 @@ _LEFT: Final = (
 _DURATION: Final = re.compile(r"(\d+(?:\.\d+)?)(ms|[hms])")
 _UNITS: Final = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 
+#: Owner and session of a call.
+_Who = tuple[str, str]
+
 _session: ContextVar[str] = ContextVar("model_calls_of", default="")
 _number: ContextVar[int] = ContextVar("model_call_number", default=0)
 
@@ -57,7 +61,8 @@ def calls_of(session: str) -> Generator[None]:
 class CallLimiter:
     """Limiter of parallel calls for one provider and key. `ceiling` is never exceeded.
 
-    Sessions that wait take turns, so that one with many calls does not hold up the others.
+    The next call is of the owner with the fewest under way; its sessions take turns. So neither an owner with many
+    sessions nor a session with many calls holds up the others.
     """
 
     def __init__(self, provider: str, ceiling: int, *, clock: Callable[[], float] = time.monotonic) -> None:
@@ -72,7 +77,9 @@ class CallLimiter:
         self._started_at_refusal = 0
         self._paused_until = 0.0
         self._timer: asyncio.TimerHandle | None = None
-        self._waiting: OrderedDict[str, deque[asyncio.Future[None]]] = OrderedDict()
+        self._waiting: OrderedDict[_Who, deque[asyncio.Future[None]]] = OrderedDict()
+        #: Calls under way by owner.
+        self._of_owner: Counter[str] = Counter()
         self._limit_shown = MODEL_CALL_LIMIT.labels(provider)
         self._running_shown = MODEL_CALLS_RUNNING.labels(provider)
         self._waiting_shown = MODEL_CALLS_WAITING.labels(provider)
@@ -87,15 +94,14 @@ class CallLimiter:
     @asynccontextmanager
     async def turn(self) -> AsyncGenerator[None]:
         """Wait for a free slot; the block is one call."""
-        await self._wait()
+        who = current_caller().owner, _session.get()
+        await self._wait(who)
         token = _number.set(self._started)
         try:
             yield
         finally:
             _number.reset(token)
-            self._running -= 1
-            self._running_shown.dec()
-            self._grant()
+            self._ended(who)
 
     async def observe(self, response: httpx2.Response) -> None:
         """Adapt the limit to a response; hook of the SDK's HTTP client, called for each try within `turn`."""
@@ -133,10 +139,9 @@ class CallLimiter:
 
     # --- turns -------------------------------------------------------------------------------------------------------
 
-    async def _wait(self) -> None:
-        session = _session.get()
+    async def _wait(self, who: _Who) -> None:
         turn = asyncio.get_running_loop().create_future()
-        self._waiting.setdefault(session, deque()).append(turn)
+        self._waiting.setdefault(who, deque()).append(turn)
         self._waiting_shown.inc()
         self._grant()
         try:
@@ -144,22 +149,29 @@ class CallLimiter:
         except asyncio.CancelledError:
             if turn.done() and not turn.cancelled():
                 # It was granted at the same moment.
-                self._running -= 1
-                self._running_shown.dec()
-                self._grant()
+                self._ended(who)
             else:
-                self._forget(session, turn)
+                self._forget(who, turn)
             raise
+
+    def _ended(self, who: _Who) -> None:
+        self._running -= 1
+        self._running_shown.dec()
+        self._of_owner -= Counter({who[0]: 1})
+        self._grant()
 
     def _grant(self) -> None:
         while self._waiting and self._running < int(self._limit):
             if (pause := self._paused_until - self._clock()) > 0:
                 self._grant_after(pause)
                 return
-            session, turns = self._waiting.popitem(last=False)
+            # The first of those that wait, if their owners have equally many calls.
+            who = min(self._waiting, key=lambda one: self._of_owner[one[0]])
+            turns = self._waiting.pop(who)
             turn = turns.popleft()
             if turns:
-                self._waiting[session] = turns
+                self._waiting[who] = turns
+            self._of_owner[who[0]] += 1
             self._waiting_shown.dec()
             self._running += 1
             self._running_shown.inc()
@@ -174,13 +186,13 @@ class CallLimiter:
         self._timer = None
         self._grant()
 
-    def _forget(self, session: str, turn: asyncio.Future[None]) -> None:
-        turns = self._waiting.get(session)
+    def _forget(self, who: _Who, turn: asyncio.Future[None]) -> None:
+        turns = self._waiting.get(who)
         if turns is not None and turn in turns:
             turns.remove(turn)
             self._waiting_shown.dec()
             if not turns:
-                del self._waiting[session]
+                del self._waiting[who]
 
 
 def _seconds(value: str | None) -> float:

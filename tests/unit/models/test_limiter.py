@@ -1,12 +1,13 @@
 """How many model calls run at once: what the provider takes decides, and sessions take turns."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 
 import httpx2
 import pytest
 
+from flowise_dev_agent.caller import serving
 from flowise_dev_agent.models.limiter import CallLimiter, calls_of
 
 
@@ -41,7 +42,7 @@ class Calls:
 
 
 @asynccontextmanager
-async def calling(ceiling: int = 1_000) -> AsyncIterator[Calls]:
+async def calling(ceiling: int = 1_000) -> AsyncGenerator[Calls]:
     calls = Calls(CallLimiter("test", ceiling))
     try:
         yield calls
@@ -163,3 +164,15 @@ async def test_a_cancelled_call_gives_its_turn_to_the_next() -> None:
         await calls.settle()
         assert [task.done() for task in calls.tasks] == [True, True, False]
         assert len(calls.running) == 2  # the cancelled one and the third
+
+
+async def test_p92_an_owner_with_many_sessions_leaves_the_next_call_to_the_owner_with_few() -> None:
+    async with calling(ceiling=4) as calls:
+        with serving("many"):
+            for number in range(50):
+                await calls.start(1, f"many {number}")
+        with serving("few"):
+            await calls.start(2, "few")
+        assert [session for session, _ in calls.running] == [f"many {number}" for number in range(4)]
+        await calls.answer(2)
+        assert [session for session, _ in calls.running[-2:]] == ["few", "few"]
