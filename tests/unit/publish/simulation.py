@@ -258,12 +258,24 @@ async def roll_back(publisher: Publisher, state: State) -> State:
     return replace(state, chatflow_id="")
 
 
+async def restore(publisher: Publisher, state: State) -> State:
+    """Asked for again until it is answered, as a client does."""
+    await publisher.restore(
+        chatflow_id=state.chatflow_id,
+        flow_data=text("person-1"),
+        sha256=payload_sha256(text("person-1")),
+        iteration=0,
+    )
+    return state
+
+
 #: Name, steps, and whether the session starts from a person's flow.
 SCRIPTS: tuple[tuple[str, tuple[Step, ...], bool], ...] = (
     ("create", (create, accept), False),
     ("iterate", (create, change, accept), False),
     ("roll back", (create, change, roll_back), False),
     ("update", (change,), True),
+    ("restore", (change, restore), True),
     ("draft", (draft, promote, drop_draft), True),
 )
 
@@ -376,6 +388,9 @@ class World:
         assert ours <= known, f"twins or orphans: {sorted(ours - known)}"
         assert known <= set(server.flows), "the session's flow is gone"
         assert all(row.name != "Mine" for row in server.deleted), "a person's chatflow was deleted"
+        if self.name == "restore" and not self.state.stale:
+            left = [row for row in self.intents.rows.values() if row.status == "open"]
+            assert not left, f"left open by what was asked for until it was done: {left}"
         kept = {flow_data for _, _, flow_data in self.versions.rows}
         lost = set(server.taken) - kept
         assert not lost, f"read, then overwritten or deleted, and not kept: {lost}"
