@@ -187,6 +187,8 @@ async def _replace(client: AgentClient, flow: ExportedFlow, onto: str, wish: Imp
         _say_checked(result, as_json=wish.as_json)
     else:
         await _say_result(client, result, "Replaced", as_json=wish.as_json)
+    if left_out := [to_camel(name) for name in flow.settings.columns]:
+        say(f"  left out: {', '.join(left_out)}: the flow keeps its own")
 
 
 def _say_bound(result: FlowWriteResult, flow: ExportedFlow, export: Export) -> None:

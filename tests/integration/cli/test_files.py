@@ -178,6 +178,9 @@ def test_a_workspace_of_flowise_is_imported_flow_by_flow(run: Run, servers: Serv
     assert "No flow is called 'Help'" in made_by(run, "import", "ExportData.json", "--flow", "Help", code=1)
     one = made_by(run, "import", "ExportData.json", "--flow", "Sales", "--credential", f"openAIApi={DEV_KEY}")
     assert "left out: deployed" in one
+    assert "left out: category, chatbotConfig, followUpPrompts" in " ".join(
+        made_by(run, "import", "ExportData.json", "--flow", "Sales", "--onto", BOT, "--yes").split()
+    )
     assert "(by request)" in one
     made_by(run, "export", sales.id, "-o", "sales.json")
     document = json.loads(Path("sales.json").read_text())

@@ -57,7 +57,8 @@ EXPECTED: dict[str, tuple[set[str], set[str]]] = {
     "R2-selected-links": ({"ENDING_NODE_KIND"}, set()),
     "R4-ops-that-do-not-compile": ({"EDGE_WITHOUT_REF", "OUTPUT_SELECTION_MISMATCH", "SHARED_MODEL"}, set()),
 }
-#: Cases that are not about a flow's text.
+#: Cases that are not about a flow's text: their tests are in test_changes_in_words.py, test_update.py and
+#: test_flow_exports.py.
 ELSEWHERE = {
     "E3-scope-of-a-change",
     "E5-target-of-another-kind",
