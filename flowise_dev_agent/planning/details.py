@@ -64,7 +64,9 @@ def plan_details(
         removed=_named(plan.removals, base),
         kept=_named(plan.kept, base),
         to_do=[translated(one, language) for one in to_do(plan, after, titles, schemas, credentials)],
-        allows=capability_words(plan.capability, language, {**known, **_typed(plan, base, titles, schemas)}, in_text),
+        allows=capability_words(
+            plan.capability, language, {**known, **_typed(plan, base, after, titles, schemas)}, in_text
+        ),
         hosts_in_text=in_text,
         outline=flow_outline(
             plan, base, with_likely_lines(plan, base, after, schemas), titles, {one.node_id for one in values}
@@ -102,8 +104,10 @@ def titles_of(plan: Plan, base: GraphIR, schemas: Schemas) -> dict[str, str]:
     }
 
 
-def _typed(plan: Plan, base: GraphIR, titles: Mapping[str, str], schemas: Schemas) -> dict[str, str]:
-    """Titles of nodes with their types, which a title cannot hide, and words of the branches, by `id.output`."""
+def _typed(plan: Plan, base: GraphIR, after: GraphIR, titles: Mapping[str, str], schemas: Schemas) -> dict[str, str]:
+    """Titles of nodes with their types, which a title cannot hide, and words of the branches that lines are added to
+    (`add id.output`) or taken from (`remove id.output`).
+    """
     types = {node.id: node.name for node in base.nodes} | {node.node_id: node.node_name for node in plan.nodes}
     labels = {id_: schemas[name].label for id_, name in types.items() if id_ in titles and name in schemas}
     found = {
@@ -111,8 +115,9 @@ def _typed(plan: Plan, base: GraphIR, titles: Mapping[str, str], schemas: Schema
         for id_, label in labels.items()
     }
     branches = {
-        f"{node.id}.{name}": words
-        for node in base.nodes
+        f"{change} {node.id}.{name}": words
+        for change, flow in (("remove", base), ("add", after))
+        for node in flow.nodes
         if node.is_agentflow
         for name, words in branch_names(node).items()
     }

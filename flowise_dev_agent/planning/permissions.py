@@ -1,12 +1,14 @@
 """Permissions of an approval in words."""
 
+import json
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Final
 
 from flowise_dev_agent.patch.model.labels import credential_name
-from flowise_dev_agent.patch.model.placeholders import MARK
+from flowise_dev_agent.patch.model.placeholders import MARK, stands_in
 from flowise_dev_agent.redaction import redacted
 from flowise_dev_agent.sanitize import shortened
 from flowise_dev_agent.schemas.plan import Capability, LineChange
@@ -35,7 +37,7 @@ def capability_words(
         return named.get(id_, id_)
 
     def way(line: LineChange) -> str:
-        branch = named.get(f"{line.source}.{line.output}", line.output)
+        branch = named.get(f"{line.change} {line.source}.{line.output}", line.output)
         return f"{node(line.source)} ({branch})" if branch else node(line.source)
 
     words = [
@@ -43,7 +45,9 @@ def capability_words(
         for where in reached(capability, said)
     ]
     words += [
-        said("plan.allows.command", command=shortened(str(redacted(one)), _SHOWN_TEXT)) for one in capability.commands
+        said("plan.allows.command", command=shortened(command, _SHOWN_TEXT))
+        for one in capability.commands
+        if (command := _command(str(redacted(one))))
     ]
     words += [said("plan.allows.file", path=shortened(one, _SHOWN_TEXT)) for one in capability.files]
     words += [said("plan.allows.code", node=node(id_)) for id_ in capability.code]
@@ -58,7 +62,9 @@ def capability_words(
     ]
     types = {id_: one.node_name for id_, one in capability.nodes.items()}
     words += [
-        said("plan.allows.tool", node=node(tool.node_id), tool=node(tool.name))
+        said("plan.allows.tool_to_come", node=node(tool.node_id))
+        if stands_in(tool.name)
+        else said("plan.allows.tool", node=node(tool.node_id), tool=node(tool.name))
         for tool in capability.tools
         if types.get(tool.node_id) != tool.name  # a tool as a node of its own
     ]
@@ -79,6 +85,19 @@ def capability_words(
             case _, _, node_id:
                 words.append(said("plan.allows.upsert", node=node(node_id)))
     return words
+
+
+def _command(text: str) -> str:
+    """Command line of what starts a server; empty for a server that is reached by its address, which stands among the
+    hosts.
+    """
+    with suppress(ValueError):
+        given = json.loads(text)
+        if isinstance(given, dict) and ("command" in given or "url" in given):
+            arguments = given.get("args")
+            parts = [given.get("command"), *(arguments if isinstance(arguments, list) else [])]
+            return " ".join(str(part) for part in parts if part) if "command" in given else ""
+    return text
 
 
 def reached(capability: Capability, said: Callable[..., str]) -> list[str]:

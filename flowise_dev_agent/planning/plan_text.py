@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Final
 
-from flowise_dev_agent.patch.model.findings import sentence
+from flowise_dev_agent.patch.model.findings import Finding, sentence
 from flowise_dev_agent.patch.model.labels import credential_name, titled
 from flowise_dev_agent.planning.permissions import capability_words, reached, uploads_text
 from flowise_dev_agent.planning.value_text import ValueText
@@ -17,9 +17,10 @@ from flowise_dev_agent.schemas.shown_plan import NamedNode, ShownPlan
 from flowise_dev_agent.texts import LANGUAGES, say_in, translated
 
 #: Limits: characters of the goal, of the quote of a covered part, and names in a list.
-_GOAL, _QUOTE, _NAMES = 200, 70, 8
+_GOAL, _QUOTE, _PURPOSE, _NAMES = 200, 70, 110, 8
 #: Share of words that the plan has not said before: with fewer, a step or a reason says nothing new.
-_NEW_IN_STEP, _NEW_IN_REASON = 0.2, 0.4
+_NEW_IN_STEP, _NEW_IN_REASON = 0.5, 0.4
+_SENTENCE_END: Final = re.compile(r"(?<=[.!?])\s+")
 _SAID_WORD: Final = re.compile(r"\w{4,}|\d+")
 #: Headings of stored plans in languages that this service no longer writes.
 _FORMER_HEADINGS: Final = {
@@ -51,7 +52,7 @@ def plan_markdown(plan: Plan, details: ShownPlan | None = None, language: str = 
         ("plan.heading.to_do", [words.text(one) for one in given.to_do]),
         (
             "plan.heading.findings",
-            [words.text(sentence(one.code, one.params, language) or one.message) for one in plan.findings],
+            [words.text(one) for one in _by_cause(_finding(one, language) for one in plan.findings)],
         ),
         ("plan.heading.assumed", [words.part(part) for part in plan.parts if part.state == "assumed"]),
         ("plan.heading.asked", words.covered()),
@@ -221,7 +222,8 @@ class _Words:
         return lines
 
     def _about(self, purpose: str) -> str:
-        return f": {self.text(purpose)}" if purpose else ""
+        first = _SENTENCE_END.split(" ".join(purpose.split()))[0]
+        return f": {self.text(shortened(first, _PURPOSE))}" if purpose else ""
 
     def _quote(self, part: Part, most: int = 1_000) -> str:
         return f"\u201c{self.text(shortened(translated(part.worded('quote'), self._language), most))}\u201d"
@@ -262,6 +264,19 @@ class _Words:
         words = " → ".join(f"\u201c{self.text(turn)}\u201d" for turn in case.turns)
         decisions = ", ".join(self._said(f"plan.person_{one}") for one in case.human)
         return f"{words} ({decisions})" if decisions else words
+
+
+def _finding(finding: Finding, language: str) -> str:
+    return sentence(finding.code, finding.params, language) or finding.message
+
+
+def _by_cause(found: Iterable[str]) -> list[str]:
+    """Findings that say the same of several nodes as one, with the names of all in front."""
+    nodes: dict[str, list[str]] = {}
+    for one in found:
+        node, colon, words = one.partition(": ")
+        nodes.setdefault(words or one, []).extend([node] if colon else [])
+    return [f"{', '.join(dict.fromkeys(names))}: {words}" if names else words for words, names in nodes.items()]
 
 
 def _indented(lines: Sequence[str]) -> list[str]:

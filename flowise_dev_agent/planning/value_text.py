@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Final
 
+from flowise_dev_agent.patch.model.field_kinds import PROSE
 from flowise_dev_agent.patch.model.json_text import is_uuid
 from flowise_dev_agent.patch.model.labels import field_name, in_words
 from flowise_dev_agent.patch.model.placeholders import MARK, stands_in
@@ -19,6 +20,9 @@ _ID_AND_NAME: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}:(
 _SENTENCE_END: Final = re.compile(r"(?<=[.!?])\s+")
 #: Field of a row in a list.
 _IN_ROW: Final = re.compile(r"(.+)\[\d+\]\.(\w+)")
+#: Words of a new prompt that are shown.
+_PROMPT: Final = 40
+_PIECE: Final = re.compile(r"\S+")
 _ROLES: Final = ("system", "developer", "user", "assistant")
 
 
@@ -38,20 +42,27 @@ class ValueText:
         self._said = said
 
     def lines(self) -> list[str]:
-        """The fields that are set; short new rows of one list are told together."""
+        """The fields that are set; short new rows of one list are told together, as is one value of several nodes."""
         lists: dict[tuple[str, str], list[ShownValue]] = {}
         for value in self._values:
             if row := _IN_ROW.fullmatch(value.param):
                 lists.setdefault((value.node_id, row[1]), []).append(value)
         lines: list[str] = []
         messages = {one.param for one in self._values if one.param.endswith("].content")}
+        alike: dict[tuple[str, str], list[ShownValue]] = {}
+        for value in self._values:
+            if not _IN_ROW.fullmatch(value.param) and self._is_short(value):
+                alike.setdefault((self._field(value), self._readable(value.new)), []).append(value)
         for value in self._values:
             if value.param.endswith("].role") and f"{value.param.removesuffix('role')}content" in messages:
                 continue  # said with the text
             row = _IN_ROW.fullmatch(value.param)
             together = lists[value.node_id, row[1]] if row else []
+            same = alike.get((self._field(value), self._readable(value.new)), [value])
+            if value in same[1:]:
+                continue  # said with the first
             if not together or not all(map(self._is_short, together)):
-                lines.append(self._value(value))
+                lines.append(self._value(value, same if value is same[0] else [value]))
             elif value is together[0]:
                 lines.append(self._rows(together))
         return lines
@@ -75,15 +86,27 @@ class ValueText:
         row = _IN_ROW.fullmatch(value.param)
         return self.text(value.list_label or in_words(row[1].rpartition(".")[2])) if row else self._field(value)
 
-    def _value(self, value: ShownValue) -> str:
-        """A field that is set: old and new value, or a longer text with its differences marked."""
-        where = f"**{self.text(value.node)}**, {self._field(value)}"
+    def _value(self, value: ShownValue, same: Sequence[ShownValue]) -> str:
+        """A field that is set (also in the nodes of `same`): old and new value, or a longer text with its differences
+        marked. Of a new prompt only the beginning is shown.
+        """
+        nodes = ", ".join(f"**{self.text(one.node)}**" for one in same)
+        where = f"{nodes}, {self._field(value)}"
         old, new = self._readable(value.old), self._readable(value.new)
         remark = f"\n\n  {self._said('plan.loses_text')}" if value.loses_text else ""
         if max(len(old), len(new)) <= _ON_THE_LINE and "\n" not in old + new:
             now = f" ({self._said('plan.now')}: {self.text(old)})" if old else ""
             return f"{where}: {self.text(new) or self._said('plan.empty')}{now}{remark}"
+        if not old and PROSE.search(value.param):
+            new = self._beginning(new)
         return f"{where}:\n\n{_marked(old, new) if old else _fenced(new)}{remark}"
+
+    def _beginning(self, prompt: str) -> str:
+        """Beginning of a longer prompt, with the number of words that are left out."""
+        words = list(_PIECE.finditer(prompt))
+        if len(words) <= _PROMPT + _PROMPT // 2:
+            return prompt
+        return prompt[: words[_PROMPT - 1].end()] + self._said("plan.more_words", number=len(words) - _PROMPT)
 
     def _field(self, value: ShownValue) -> str:
         """Name of a field: its label, or its last name in words; of a message also whose it is."""
@@ -92,21 +115,29 @@ class ValueText:
         role = next((str(one.new) for one in self._values if (one.node_id, one.param) == (value.node_id, place)), "")
         return f"{name} ({self._said(f'plan.role.{role}')})" if value.param != place and role in _ROLES else name
 
-    def _readable(self, value: JsonValue) -> str:
+    def _readable(self, value: JsonValue, between: str = "\n") -> str:
         """A value in words: names in place of ids and types, rows and settings as `name: value`."""
         if value is None:
             return ""
         if isinstance(value, bool):
             return self._said("plan.yes" if value else "plan.no")
         if isinstance(value, dict):
-            return _row({key: words for key, item in value.items() if (words := self._readable(item))})
+            if value.keys() == {"role", "content"} and value["role"] in _ROLES:
+                role = self._said(f"plan.role.{value['role']}")
+                return f"{role}: {self._readable(value['content'])}"
+            # Settings repeat the choice that they belong to.
+            own = {
+                key: {name: one for name, one in item.items() if name not in value} if isinstance(item, dict) else item
+                for key, item in value.items()
+            }
+            return _row({key: words for key, item in own.items() if (words := self._readable(item, ", "))})
         if isinstance(value, list):
-            return "\n".join(words for item in value if (words := self._readable(item)))
+            return between.join(words for item in value if (words := self._readable(item, between)))
         if not isinstance(value, str):
             return str(value)
         if value[:1] in ("[", "{") and not value.startswith((MARK, "{{")):
             with suppress(ValueError):
-                return self._readable(json.loads(value))
+                return self._readable(json.loads(value), between)
         if value.startswith("data:") and stands_in(value):
             return self._said("plan.file_to_come")
         if named := _ID_AND_NAME.fullmatch(value):
@@ -125,6 +156,8 @@ def _row(fields: Mapping[str, str]) -> str:
             sentence_ = " ".join(filter(None, (left, operation, right, f"({type_})" if type_ else "")))
             return f"{sentence_}; {_fields(rest)}" if rest else sentence_
         case _:
+            if chosen := next((name for name in fields if f"{name}Config" in fields), None):
+                return f"{fields[chosen]} ({fields[f'{chosen}Config']})"
             names = list(fields)
             if len(names) == 2 and names[0].lower().endswith(("key", "name")) and names[1].lower().endswith("value"):
                 return f"{fields[names[0]]}: {fields[names[1]]}"

@@ -43,6 +43,6 @@ def in_words(name: str) -> str:
 
 def credential_name(type_: str) -> str:
     """Name of a credential type for people: `redisCacheUrlApi` is "Redis Cache Url"."""
-    words = re.sub(r"(?<=\w)(?:OAuth2?)?Api$", "", type_)
+    words = re.sub(r"(?<=\w)(?:OAuth2?|Api|OAuth2?Api)$", "", type_)
     words = re.sub(r"(?<=[a-z0-9])(?=[A-Z][a-z])", " ", words)
     return words[:1].upper() + words[1:]

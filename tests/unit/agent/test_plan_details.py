@@ -7,7 +7,7 @@ import pytest
 from flowise_dev_agent.approval.binding import capability_of
 from flowise_dev_agent.approval.manual_edits import with_ops
 from flowise_dev_agent.knowledge.nodes import NodeStore
-from flowise_dev_agent.patch import AddNode, Connect, GraphIR, PatchOp, RemoveNode, Schemas, compile_ops
+from flowise_dev_agent.patch import AddNode, Connect, Finding, GraphIR, PatchOp, RemoveNode, Schemas, compile_ops
 from flowise_dev_agent.planning.details import plan_details
 from flowise_dev_agent.planning.permissions import capability_words
 from flowise_dev_agent.planning.plan_text import plan_markdown
@@ -15,12 +15,14 @@ from flowise_dev_agent.schemas.plan import (
     Capability,
     Criterion,
     Intent,
+    LineChange,
     NamedConnection,
     Part,
     Plan,
     PlannedNode,
     PlannedValue,
     TestCase,
+    ToolBinding,
 )
 from flowise_dev_agent.texts import LANGUAGES, catalogue, say, say_in
 from tests.unit.agent.rig import OPENAI, Bench
@@ -362,6 +364,70 @@ def test_what_is_reached_is_said_in_words(host: str, words: str) -> None:
     assert words in said
     assert "{{" not in said
     assert "[placeholder" not in said
+
+
+def test_a_plan_says_once_what_holds_for_several_nodes_and_begins_long_prompts(catalogue: NodeStore) -> None:
+    prompt = " ".join(f"Rule{number}." for number in range(100))
+    messages: Any = [{"role": "system", "content": prompt}]
+    tools: Any = [
+        {
+            "agentSelectedTool": "searXNG",
+            "agentSelectedToolConfig": {"agentSelectedTool": "searXNG", "apiBase": ["a", "b"]},
+        }
+    ]
+    nodes = [step("llm_0", "Draft"), step("llm_1", "Polish")]
+    values = [value(id_, "llmModel", "chatOpenAI") for id_ in ("llm_0", "llm_1")]
+    values += [value("llm_0", "llmMessages", messages), value("llm_0", "llmTools", tools)]
+    found = [
+        Finding(code="MODEL_ENDS", severity="warning", detail="?", params={"model": "m", "day": "2027-01-01", **name})
+        for name in ({"node": "Draft", "replacement": "n"}, {"node": "Polish", "replacement": "n"})
+    ]
+    wanted = plan(nodes=nodes, values=values, findings=found, flow_kind="AGENTFLOW")
+    shown = plan_markdown(wanted, plan_details(wanted, GraphIR.empty(), schemas=catalogue.schemas))
+    assert "**Draft**, **Polish**, Llm model: OpenAI" in shown
+    assert shown.count("model: OpenAI") == 1
+    assert "instructions: Rule0." in shown
+    assert "Rule38. … (61 more words)" in shown
+    assert "SearXNG (a, b)" in shown
+    assert shown.count("2027-01-01") == 1
+
+
+@pytest.mark.parametrize(
+    ("allowed", "line"),
+    [
+        (Capability(commands=['{"url": "https://mcp.example/sse"}']), ""),
+        (Capability(commands=['{"command": "npx", "args": ["-y", "x"]}']), "Flowise runs the command npx -y x."),
+        (Capability(tools=[ToolBinding(node_id="a_0", name="[PLACEHOLDER: which]")]), "a_0 gets a tool that you"),
+    ],
+)
+def test_permissions_say_what_really_happens(allowed: Capability, line: str) -> None:
+    said = capability_words(allowed)
+    assert said[0].startswith(line) if line else said == []
+
+
+def test_a_new_line_is_named_by_the_branch_that_the_change_makes(catalogue: NodeStore) -> None:
+    conditions: Any = [
+        {"type": "string", "value1": "{{ question }}", "operation": "contains", "value2": words}
+        for words in ("order", "refund")
+    ]
+    made: list[PatchOp] = [
+        AddNode(node_name="startAgentflow", node_id="startAgentflow_0"),
+        AddNode(node_name="conditionAgentflow", node_id="if_0", params={"conditions": conditions[:1]}),
+        AddNode(node_name="llmAgentflow", node_id="llm_0", label="Refund"),
+        Connect(source_node_id="startAgentflow_0", target_node_id="if_0"),
+    ]
+    base = compile_ops(GraphIR.empty(), made, catalogue.schemas).graph
+    allowed = Capability(lines=[LineChange(source="if_0", output="1", target="llm_0", change="add")])
+    node = PlannedNode(node_id="if_0", node_name="conditionAgentflow", purpose="x", existing=True)
+    wanted = plan(
+        nodes=[node],
+        values=[value("if_0", "conditions", conditions)],
+        capability=allowed,
+        operation="update",
+        flow_kind="AGENTFLOW",
+    )
+    (said,) = plan_details(wanted, base, schemas=catalogue.schemas).allows
+    assert "(contains refund)" in said
 
 
 def test_lines_for_people_say_titles_in_place_of_ids_and_texts_stay_exact(catalogue: NodeStore) -> None:
