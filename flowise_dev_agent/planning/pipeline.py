@@ -9,7 +9,7 @@ from flowise_dev_agent.planning.passes.attached import attached_files
 from flowise_dev_agent.planning.passes.coverage import missing_resources, uncovered_parts
 from flowise_dev_agent.planning.passes.document_stores import document_stores, measured_stores
 from flowise_dev_agent.planning.passes.examples import examples
-from flowise_dev_agent.planning.passes.feasibility import VARIABLE_TO_CREATE, feasibility
+from flowise_dev_agent.planning.passes.feasibility import VARIABLE_TO_CREATE, feasibility, lacking_variables
 from flowise_dev_agent.planning.passes.files_to_come import files_to_come
 from flowise_dev_agent.planning.passes.images import images
 from flowise_dev_agent.planning.passes.mappings import mappings
@@ -27,7 +27,15 @@ from flowise_dev_agent.schemas.plan import Plan
 Pass: TypeAlias = Callable[[PlanContext], PlanContext | Awaitable[PlanContext]]
 
 #: Passes of a plan that code makes from a form.
-OF_FORM: Final[Sequence[Pass]] = (target, form_addresses, document_stores, ready_tools, images, current_models)
+OF_FORM: Final[Sequence[Pass]] = (
+    target,
+    form_addresses,
+    document_stores,
+    ready_tools,
+    images,
+    current_models,
+    lacking_variables,
+)
 #: Passes of each plan that a model proposes: their problems go back to it.
 OF_PROPOSAL: Final[Sequence[Pass]] = (
     target,

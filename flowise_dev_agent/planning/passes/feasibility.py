@@ -76,6 +76,14 @@ async def feasibility(context: PlanContext) -> PlanContext:
     return context.found(await context.lookups.review_plan(context.plan, context.base))
 
 
+async def lacking_variables(context: PlanContext) -> PlanContext:
+    """Find the variables that the plan of a form reads and the server lacks; all else of a form is checked before."""
+    if context.lookups is None or not context.is_open or not _variables_read(context.plan):
+        return context
+    found = await context.lookups.review_plan(context.plan, context.base)
+    return context.found(one for one in found if one.code == VARIABLE_TO_CREATE)
+
+
 async def reviewed(plan: Plan, base: GraphIR, schemas: Schemas, flowise: FlowiseClient) -> list[Finding]:
     """Findings on the nodes and values of a plan for the flow `base`; empty if the plan changes nothing."""
     if (

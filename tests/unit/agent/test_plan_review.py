@@ -9,7 +9,7 @@ from flowise_dev_agent.errors import FlowiseServerError
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import AddNode, Connect, Finding, GraphIR, OptionEntry, compile_ops
 from flowise_dev_agent.planning.context import PlanContext
-from flowise_dev_agent.planning.passes.feasibility import reviewed
+from flowise_dev_agent.planning.passes.feasibility import lacking_variables, reviewed
 from flowise_dev_agent.planning.passes.target import target
 from flowise_dev_agent.planning.pipeline import OF_FORM, OF_PROPOSAL, Review
 from flowise_dev_agent.planning.values import with_files_to_come
@@ -37,6 +37,16 @@ class Server(BenchFlowise):
         if self.names is None:
             raise FlowiseServerError("down")
         return [{"name": one, "label": f"Title of {one}"} for one in self.names]
+
+
+class Lookups:
+    """The review of a plan by this server."""
+
+    def __init__(self, server: Server, catalogue: NodeStore) -> None:
+        self._server, self._schemas = server, catalogue.schemas
+
+    async def review_plan(self, plan: Plan, base: GraphIR) -> list[Finding]:
+        return await reviewed(plan, base, self._schemas, self._server)
 
 
 def node(id_: str, **more: Any) -> PlannedNode:
@@ -259,6 +269,9 @@ async def test_a_variable_that_the_server_lacks_is_for_the_person_to_create(cata
     assert (finding.code, finding.params["name"]) == ("VARIABLE_TO_CREATE", "country")
     found = reading_variables(findings=[finding])
     result = await Review()(found, plan_request(catalogue))
+    # A plan of a form names it, too.
+    asked = PlanContext(plan=reading_variables(), request=plan_request(catalogue), lookups=Lookups(server, catalogue))
+    assert codes((await lacking_variables(asked)).plan.findings) == codes([finding])
     # Neither another answer of the model nor a part less.
     assert result.problems == ()
     assert [part.state for part in result.plan.parts] == ["covered"]
