@@ -13,7 +13,7 @@ from flowise_dev_agent.models.base import ReasoningEngine
 from flowise_dev_agent.models.messages import Prompt
 from flowise_dev_agent.models.parsing import IncompleteOutputError, UnusableOutputError, parse_model, parse_object
 from flowise_dev_agent.models.tool_loop import ToolLoop
-from flowise_dev_agent.patch import AddNode, BindCredential, Finding, GraphIR, PatchOp, SetParam, ops_from_json
+from flowise_dev_agent.patch import AddNode, BindCredential, Finding, PatchOp, SetParam, ops_from_json
 from flowise_dev_agent.patch.model.equal_values import held
 from flowise_dev_agent.planning import wording
 from flowise_dev_agent.planning.ops_by_code import ops_by_code
@@ -248,10 +248,17 @@ def _samples(given: JsonValue) -> list[FunctionSample]:
     return found[:_MOST_SAMPLES]
 
 
-def _of_existing(op: PatchOp, base: GraphIR) -> list[PatchOp]:
-    """The op; of one that adds a node of the flow again, with its own type, the fields that differ."""
-    node = base.node(op.node_id) if isinstance(op, AddNode) else None
-    if node is None or not isinstance(op, AddNode) or node.name.casefold() != op.node_name.casefold():
+def _of_existing(op: PatchOp, request: PatchRequest) -> list[PatchOp]:
+    """The op; of one that adds a node of the flow again, with its own type, the fields that differ, and nothing of one
+    that binds the credential that the node has.
+    """
+    node = request.flow.graph.node(op.node_id) if isinstance(op, AddNode | BindCredential) else None
+    if node is None:
+        return [op]
+    if isinstance(op, BindCredential):
+        is_bound = node.credential and not op.path and op.credential_type not in request.plan.credential_requirements
+        return [] if is_bound else [op]
+    if not isinstance(op, AddNode) or node.name.casefold() != op.node_name.casefold():
         return [op]
     return [
         SetParam(node_id=node.id, param_name=name, value=value)
@@ -267,7 +274,7 @@ def _checked_ops(text: str, request: PatchRequest) -> list[PatchOp]:
         raise UnusableOutputError(
             [Finding.model_validate(item).text for item in error.details["findings"]] or [error.message]
         ) from None
-    ops = [change for op in ops for change in _of_existing(op, request.flow.graph)]
+    ops = [change for op in ops for change in _of_existing(op, request)]
     problems: list[str] = []
     if len(ops) > request.max_ops:
         problems.append(f"There are {len(ops)} ops, at most {request.max_ops} are allowed.")

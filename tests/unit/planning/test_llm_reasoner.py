@@ -214,6 +214,20 @@ async def test_p06_node_that_exists_is_not_added(catalogue: NodeStore) -> None:
     assert result.value.ops == [SetParam(node_id="bufferMemory_0", param_name="memoryKey", value="history")]
 
 
+async def test_a_credential_that_a_node_has_is_not_bound_again(catalogue: NodeStore) -> None:
+    bind = BindCredential(node_id="chatOpenAI_0", credential_type="openAIApi")
+    key = "11111111-1111-4111-8111-111111111111"
+    made = [AddNode(node_name="chatOpenAI", node_id="chatOpenAI_0"), bind.model_copy(update={"credential_id": key})]
+    flow = GraphView(compile_ops(GraphIR.empty(), made, catalogue.schemas).graph)
+    colder = {"op_type": "SetParam", "node_id": "chatOpenAI_0", "param_name": "temperature", "value": 0.1}
+    engine = ScriptedEngine({"ops": [bind.model_dump(exclude={"credential_id"}), colder]})
+    asked = patch_request(catalogue, flow=flow)
+    without = replace(asked, plan=asked.plan.model_copy(update={"credential_requirements": []}))
+    result = await reasoner(engine).patch(without)
+    assert isinstance(result.value, OpsAnswer)
+    assert [op.op_type for op in result.value.ops] == ["SetParam"]
+
+
 async def test_p96_nothing_to_change_is_an_answer_where_a_flow_exists(catalogue: NodeStore) -> None:
     engine = ScriptedEngine({"kind": "nothing_to_change", "reason": "The address is a placeholder."}, GOOD_OPS)
     flow = flow_of({"bufferMemory_9": "bufferMemory"})
