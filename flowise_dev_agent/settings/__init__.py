@@ -221,7 +221,7 @@ class RetentionSettings(Group):
     """Days, counted from a session's last change, after which its data is removed; 0 keeps it."""
 
     #: Whole sessions that have ended or failed.
-    sessions_days: float = Field(default=0, ge=0, alias="RETENTION_SESSIONS_DAYS")
+    sessions_days: float = Field(default=400, ge=0, alias="RETENTION_SESSIONS_DAYS")
     #: Checkpoints of completed and cancelled sessions; nothing reads them any more.
     threads_days: float = Field(default=7, ge=0, alias="RETENTION_THREADS_DAYS")
     events_days: float = Field(default=90, ge=0, alias="RETENTION_EVENTS_DAYS")
