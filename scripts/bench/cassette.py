@@ -34,6 +34,9 @@ PROVIDERS: Mapping[str, str] = {"anthropic": "https://api.anthropic.com", "opena
 _PASSED_ON: Final = ("authorization", "x-api-key", "anthropic-version", "anthropic-beta", "content-type", "accept")
 #: The heading that each phase has in its system prompt.
 _PHASE: Final = re.compile(r"^# (Classify|Plan|Question|Patch|Step|Judge)$", re.MULTILINE)
+#: Findings with which an answer goes back.
+_HANDED_BACK: Final = re.compile(r"(?:Your answer could not be used:|<findings_on_them>)\n(.{1,4000})", re.DOTALL)
+_SHOWN: Final = 300
 #: Ids that differ from run to run.
 _UUID: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 
@@ -102,6 +105,8 @@ class Cassette(BackgroundServer):
         self.misses = 0
         #: `case phase number part` of answers to prompts that have changed since, part being `system` or `session`.
         self.changed: list[str] = []
+        #: `case phase number: findings` of the calls that hand an answer back to the model.
+        self.handed_back: list[str] = []
 
     @property
     def environment(self) -> dict[str, str]:
@@ -159,6 +164,8 @@ class Cassette(BackgroundServer):
         self._served[case.case, phase] = answer.number
         self.hits += 1
         label = f"{case.case} {phase} {answer.number}"
+        if found := _HANDED_BACK.search(request.messages[-1].text):
+            self.handed_back.append(f"{label}: {' '.join(found[1].split())[:_SHOWN]}")
         if same is None:
             self.changed.append(f"{label} session")
         elif answer.system_sha256 != system:

@@ -32,6 +32,10 @@ def cassette(record_testsuite_property: Callable[[str, object], None]) -> Iterat
     with Cassette(ANSWERS) as player:
         yield player
     record_testsuite_property("answers to prompts that have changed", ", ".join(sorted(player.changed)))
+    record_testsuite_property("answers that went back", "; ".join(player.handed_back))
+    print(f"\n{len(player.handed_back)} answers went back to the model.", *player.handed_back, sep="\n")
+    # These answers are right: only a check of ours that is wrong sends one back.
+    assert player.handed_back == []
 
 
 def test_every_case_has_its_answers() -> None:
