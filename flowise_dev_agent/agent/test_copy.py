@@ -3,7 +3,6 @@ never those of the copy.
 """
 
 from dataclasses import dataclass
-from typing import Final
 
 from flowise_dev_agent.agent.context import AgentContext
 from flowise_dev_agent.agent.domain import Domains, TestSuite
@@ -14,11 +13,8 @@ from flowise_dev_agent.errors import WriteFailedError
 from flowise_dev_agent.flowise.models import Chatflow
 from flowise_dev_agent.patch import GraphIR, payload_sha256
 from flowise_dev_agent.publish import Base, draft_columns, uploaded_file
-from flowise_dev_agent.testing.simulation import Simulation
+from flowise_dev_agent.testing.simulation import OF_ONE_FLOW, Simulation
 from flowise_dev_agent.texts import text
-
-#: Vector store that a process of Flowise keeps for one flow: a copy has to be filled, too.
-_OF_ONE_FLOW: Final = "memoryVectorStore"
 
 
 @dataclass(frozen=True)
@@ -40,12 +36,11 @@ async def to_test(
         return AskedFlow(flow.id, Simulation(flow.flow_data))
     simulation = await domains.primary.simulate(context, flow.flow_data, suite.cases)
     graph = GraphIR.from_flow_data(flow.flow_data)
-    needed = bool(simulation.stand_ins) or simulation.by_message
-    if simulation.acting or (needed and uploaded_file(graph)):
+    if simulation.acting or (simulation.is_copy and uploaded_file(graph)):
         does = [*simulation.acting, *(one.action for one in simulation.stand_ins)]
         why = text("not_tested.acts", actions="; ".join(dict.fromkeys(does))) if does else text("not_tested.schedule")
         return AskedFlow(flow.id, Simulation(flow.flow_data), forbidden=why)
-    if not needed:
+    if not simulation.is_copy:
         return AskedFlow(flow.id, simulation)
     written = await context.publisher.create(
         name=f"{flow.name} (test)",
@@ -58,7 +53,7 @@ async def to_test(
         base=Base(payload_sha256(flow.flow_data), flow.updated_date),
     )
     copy_id = written.chatflow_id
-    await fill_vector_stores(state, context, emit, copy_id, simulation.flow_data, only=_OF_ONE_FLOW)
+    await fill_vector_stores(state, context, emit, copy_id, simulation.flow_data, only=OF_ONE_FLOW)
     return AskedFlow(copy_id, simulation, copy_id)
 
 

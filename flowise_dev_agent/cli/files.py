@@ -1,13 +1,16 @@
 """`export`, `import`, `diff`, `apply` and `promote`: flows as files and between servers, by a running service."""
 
 import asyncio
+import csv
+import io
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TypeVar
 from uuid import UUID
 
+import yaml
 from pydantic import ValidationError
 from pydantic.alias_generators import to_camel
 from rich.table import Column, Table
@@ -20,7 +23,7 @@ from flowise_dev_agent.patch import BindCredential, GraphIR, diff, ops_from_list
 from flowise_dev_agent.schemas.base import Contract
 from flowise_dev_agent.schemas.flow_exports import Export, ExportedFlow, import_of, read_export, things_of
 from flowise_dev_agent.schemas.flow_files import LOCK_FILE
-from flowise_dev_agent.schemas.flow_tests import TestFlow, TestFlowText, ValidateFlow
+from flowise_dev_agent.schemas.flow_tests import FlowTestView, TestFlow, TestFlowText, ValidateFlow
 from flowise_dev_agent.schemas.flow_writes import (
     ApplyToFlow,
     FlowDocument,
@@ -303,39 +306,99 @@ async def check_flow(client: AgentClient, place: str, *, instance: str | None, a
     return said.valid
 
 
-async def test_flow(
+@dataclass(frozen=True)
+class TestWish:
+    """Conversations with a flow: questions, a file of tests, how often, and how."""
+
+    __test__ = False  # not a pytest class
+
+    questions: list[str]
+    file: Path | None = None
+    trials: int = 1
+    real: bool = False
+    ways: bool = False
+    #: Another flow to compare with, a file or an id, or the model to compare with.
+    against: str | None = None
+    model: str | None = None
+
+
+async def test_flow(client: AgentClient, place: str, wish: TestWish, *, instance: str | None, as_json: bool) -> bool:
+    """Hold conversations with a flow, a file or on the server, and print the results; True when all have passed. A flow
+    or model to compare with is asked the same.
+    """
+    tests: list[Any] = [{"turns": [question]} for question in wish.questions]
+    if wish.file is not None:
+        tests += read_tests_file(await _read(wish.file), wish.file.suffix)
+    views = {place: await _tested(client, place, tests, wish, instance=instance)}
+    if wish.against:
+        views[wish.against] = await _tested(client, wish.against, tests, wish, instance=instance)
+    if wish.model:
+        views[wish.model] = await _tested(client, place, tests, wish, instance=instance, model=wish.model)
+    passed = views[place].passed is True
+    if as_json:
+        dumped = {name: view.model_dump(mode="json") for name, view in views.items()}
+        print_json(views[place] if len(views) == 1 else dumped)
+        return passed
+    for name, view in views.items():
+        if len(views) > 1:
+            say(f"{name}:")
+        for trial in view.trials:
+            mark = "passed" if trial.passed else "failed" if trial.category else "not held"
+            say(f"  {mark}: {' '.join(trial.question.split())}")
+            say(f"    {' '.join((trial.error or trial.answer).split())[:_ANSWER_CHARS]}")
+            if trial.simulated:
+                say(f"    simulated: {'; '.join(trial.simulated)}")
+        for line in view.ways:
+            say(f"  {line}")
+        if found := view.summary:
+            each = f" in each of {found.k} trials" if found.k > 1 else ""
+            took = f"{found.duration_ms / 1000:.1f} s" + (f", {found.tokens} tokens" if found.tokens else "")
+            say(f"{found.passed} of {found.questions} passed{each}, {took}.")
+    return passed
+
+
+async def _tested(
     client: AgentClient,
     place: str,
+    tests: list[Any],
+    wish: TestWish,
     *,
-    questions: list[str],
-    file: Path | None,
-    trials: int,
     instance: str | None,
-    as_json: bool,
-) -> bool:
-    """Hold conversations with a flow, a file or on the server, and print the results; True when all have passed."""
-    tests: list[Any] = [{"turns": [question]} for question in questions]
-    if file is not None:
-        tests += read_tests_file(await _read(file))
-    if await _is_file(place):
+    model: str | None = None,
+) -> FlowTestView:
+    given: dict[str, Any] = {"tests": tests, "trials": wish.trials, "real": wish.real, "ways": wish.ways}
+    chatflow_id: str | None = None
+    if model or await _is_file(place):
         kind, flow_data = await _flow(client, place, instance)
-        test, chatflow_id = _valid(TestFlowText, tests=tests, trials=trials, flow_data=flow_data, kind=kind), None
+        flow_data = with_model(flow_data, model) if model else flow_data
+        test: TestFlow = _valid(TestFlowText, **given, flow_data=flow_data, kind=kind)
     else:
-        test, chatflow_id = _valid(TestFlow, tests=tests, trials=trials), _id(place)
+        test, chatflow_id = _valid(TestFlow, **given), _id(place)
     view = await client.test_flow(test, chatflow_id, instance=instance, wait=_LONGEST_TEST_SECS)
     if view.error:
         raise InvalidInputError(f"The flow could not be tested: {view.error.detail}", hint=view.error.hint)
     if not view.is_over:
         raise InvalidInputError(f"Test {view.id} is not done after {_LONGEST_TEST_SECS:.0f} s.")
-    if as_json:
-        print_json(view)
-        return view.passed is True
-    for trial in view.trials:
-        mark = "passed" if trial.passed else "failed" if trial.category else "not held"
-        say(f"  {mark}: {' '.join(trial.question.split())}")
-        say(f"    {' '.join((trial.error or trial.answer).split())[:_ANSWER_CHARS]}")
-    say(f"{sum(trial.passed for trial in view.trials)} of {len(view.trials)} passed.")
-    return view.passed is True
+    return view
+
+
+def with_model(flow_data: str, model: str) -> str:
+    """Flow whose chat models are all this one, of the provider that they have."""
+
+    def changed(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {
+                name: model if name == "modelName" and isinstance(inner, str) and inner else changed(inner)
+                for name, inner in value.items()
+            }
+        return [changed(one) for one in value] if isinstance(value, list) else value
+
+    flow = _json(flow_data, "The flow")
+    for node in flow.get("nodes") or ():
+        data = node.get("data") if isinstance(node, dict) else None
+        if isinstance(data, dict) and "Embedding" not in str(data.get("category")):
+            data["inputs"] = changed(data.get("inputs"))
+    return json.dumps(flow, ensure_ascii=False)
 
 
 async def promote_flow(
@@ -448,9 +511,32 @@ def flow_file(document: FlowDocument) -> str:
     return _text({"name": document.name, "type": document.type, **columns, "flowData": flow_data})
 
 
-def read_tests_file(text: str) -> list[Any]:
-    """The tests of a file: a list, or `{"tests": [...]}`. Raises InvalidInputError."""
-    document = _json(text, "The file")
+class _PlainLoader(yaml.SafeLoader):
+    """YAML without aliases: a few lines of them can stand for gigabytes."""
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        if self.check_event(yaml.AliasEvent):
+            raise yaml.YAMLError("aliases (*name) are not read")
+        return super().compose_node(parent, index)
+
+
+def plain_yaml(text: str, what: str) -> Any:
+    """Value of a YAML text without aliases. Raises InvalidInputError, which names `what` it is."""
+    try:
+        return yaml.load(text, _PlainLoader)  # noqa: S506 - a safe loader
+    except (ValueError, RecursionError, yaml.YAMLError) as error:
+        raise InvalidInputError(f"{what} cannot be read as YAML: {' '.join(str(error).split())[:300]}") from None
+
+
+def read_tests_file(text: str, suffix: str = ".json") -> list[Any]:
+    """The tests of a file, JSON, YAML or CSV by its `suffix`: a list, or `{"tests": [...]}`. Raises InvalidInputError.
+
+    A row of CSV has a `question` (turns with ` / ` between them), and what the answer `contains` and `excludes` (texts
+    with ` | ` between them).
+    """
+    if suffix == ".csv":
+        return [_row_test(row) for row in csv.DictReader(io.StringIO(text))]
+    document = plain_yaml(text, "The file") if suffix in (".yaml", ".yml") else _json(text, "The file")
     tests = document.get("tests") if isinstance(document, dict) else document
     if not isinstance(tests, list):
         raise InvalidInputError(
@@ -458,6 +544,13 @@ def read_tests_file(text: str) -> list[Any]:
             hint='It must be a list such as [{"turns": ["Hello"], "expect": {"contains": ["Hello"]}}].',
         )
     return tests
+
+
+def _row_test(row: Mapping[str, str | None]) -> dict[str, Any]:
+    if not (question := (row.get("question") or "").strip()):
+        raise InvalidInputError("A row of the file has no question.", hint="Columns: question, contains, excludes.")
+    expect = {name: [one.strip() for one in (row.get(name) or "").split(" | ")] for name in ("contains", "excludes")}
+    return {"turns": question.split(" / "), "expect": expect}
 
 
 def read_ops_file(text: str) -> list[Any]:

@@ -140,22 +140,25 @@ def flows_check_command(
 def flows_test_command(
     flow: Annotated[str, typer.Argument(help="A file, which is tested as a draft, or the id of a flow.")],
     question: Annotated[list[str] | None, typer.Option("--question", "-q", help="A question. May be repeated.")] = None,
-    tests: Annotated[Path | None, typer.Option("--tests", help="A JSON file of tests.")] = None,
+    tests: Annotated[Path | None, typer.Option("--tests", help="A JSON, YAML or CSV file of tests.")] = None,
     trials: Annotated[int, typer.Option(min=1, max=10, help="How often each conversation has to pass.")] = 1,
+    real: Annotated[bool, typer.Option("--real", help="Ask the flow itself: it really calls what it calls.")] = False,
+    ways: Annotated[bool, typer.Option("--ways", help="Take each branch, let each simulated call fail.")] = False,
+    against: Annotated[str | None, typer.Option("--against", help="Another flow, which is asked the same.")] = None,
+    model: Annotated[str | None, typer.Option("--model", help="A model with which the flow is asked the same.")] = None,
     instance: Instance = None,
     as_json: AsJson = False,
     url: Url = None,
 ) -> None:
     """Ask a flow test questions, in conversations that are removed afterwards.
 
+    What would change the world is simulated in a copy, unless with --real.
+
     Exit codes: 0 all passed, 1 could not be tested, 3 not all passed.
     """
-    if not with_client(
-        url,
-        lambda client: _files().test_flow(
-            client, flow, questions=question or [], file=tests, trials=trials, instance=instance, as_json=as_json
-        ),
-    ):
+    files = _files()
+    wish = files.TestWish(question or [], tests, trials, real=real, ways=ways, against=against, model=model)
+    if not with_client(url, lambda client: files.test_flow(client, flow, wish, instance=instance, as_json=as_json)):
         raise typer.Exit(Exit.NO)
 
 

@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any, Final, Literal
 from uuid import UUID
 
-import yaml
 from pydantic import ValidationError
 from rich.table import Column, Table
 from rich.text import Text
 
 from flowise_dev_agent.cli.build import follow
 from flowise_dev_agent.cli.console import confirm, err, out, print_json, say
+from flowise_dev_agent.cli.files import plain_yaml
 from flowise_dev_agent.cli.startup import Exit
 from flowise_dev_agent.client import AgentClient, ServiceError
 from flowise_dev_agent.errors import AgentError, InvalidInputError
@@ -44,15 +44,6 @@ _MOST_CHARS: Final = 8_000_000
 
 
 _LABEL_CHARS: Final = 60
-
-
-class _PlainLoader(yaml.SafeLoader):
-    """YAML without aliases: a few lines of them can stand for gigabytes."""
-
-    def compose_node(self, parent: Any, index: Any) -> Any:
-        if self.check_event(yaml.AliasEvent):
-            raise yaml.YAMLError("aliases (*name) are not read")
-        return super().compose_node(parent, index)
 
 
 def read_files(folder: Path) -> dict[str, FlowFile]:
@@ -114,11 +105,9 @@ def _first_problem(error: ValidationError) -> str:
 def _flow(path: Path) -> FlowFile:
     text = _text_of(path)
     try:
-        return FlowFile.model_validate(yaml.load(text, _PlainLoader))  # noqa: S506 - a safe loader
+        return FlowFile.model_validate(plain_yaml(text, str(path)))
     except ValidationError as error:
         raise InvalidInputError(f"{path}: {_first_problem(error)}.") from None
-    except (ValueError, RecursionError, yaml.YAMLError) as error:
-        raise InvalidInputError(f"{path} cannot be read as YAML: {' '.join(str(error).split())[:300]}") from None
 
 
 def read_lock(folder: Path) -> AppliedFlows:

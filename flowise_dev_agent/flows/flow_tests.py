@@ -2,9 +2,9 @@
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import Final
+from typing import Any, Final
 from uuid import UUID, uuid4
 
 from flowise_dev_agent.caller import serving
@@ -23,22 +23,32 @@ from flowise_dev_agent.flowise.client import FlowiseClient
 from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.flows.proposals import Proposal, Proposals
 from flowise_dev_agent.observability import log_context
-from flowise_dev_agent.patch import Finding, GraphIR, errors, payload_sha256
+from flowise_dev_agent.patch import Finding, GraphIR, Schemas, errors, payload_sha256
 from flowise_dev_agent.persistence import FlowTestRow, FlowTests
-from flowise_dev_agent.publish import create_draft, draft_tag, find_tagged, remove_unclaimed, why_not_staged
-from flowise_dev_agent.schemas.base import Failure
+from flowise_dev_agent.publish import (
+    create_draft,
+    draft_tag,
+    find_tagged,
+    remove_unclaimed,
+    uploaded_file,
+    why_not_staged,
+)
+from flowise_dev_agent.schemas.base import Failure, TextCode, kept
 from flowise_dev_agent.schemas.flow_tests import (
     FlowTestView,
     FlowValidation,
     TestFlow,
     TestFlowText,
+    TestSummary,
     ValidatedFlow,
     ValidateFlow,
 )
 from flowise_dev_agent.schemas.flow_writes import FlowType
 from flowise_dev_agent.schemas.plan import TestCase
 from flowise_dev_agent.schemas.verdict import Trace, Trial
-from flowise_dev_agent.testing.flow_tests import hold_tests
+from flowise_dev_agent.testing.flow_tests import asked_cases, hold_tests
+from flowise_dev_agent.testing.simulation import NOTHING_SIMULATED, OF_ONE_FLOW, Simulation, simulated
+from flowise_dev_agent.testing.ways import told_ways
 from flowise_dev_agent.texts import text
 from flowise_dev_agent.timings import Timings
 
@@ -47,6 +57,7 @@ logger = logging.getLogger(__name__)
 #: Seconds for a whole test; the Flowise client limits each question.
 _TEST_SECS: Final = 1_800.0
 _CLEAN_UP_SECS: Final = 30.0
+_FILL_SECS: Final = 120.0
 _LONGEST_ANSWER: Final = 32_000
 _MOST_FINDINGS: Final = 20
 _LOST: Final = Failure(code="worker_lost", detail=text("error.test_lost_worker"), hint=text("error.start_test_again"))
@@ -72,9 +83,20 @@ class FlowTestService:
         """Queue a test of a flow on a server."""
         instance_id = self._instances.resolve(instance)
         endpoint = self._instances.endpoint(instance_id)
-        await self._instances.client(instance_id).get_chatflow(chatflow_id)
+        flow = await self._instances.client(instance_id).get_chatflow(chatflow_id)
+        test_id, copy, draft = uuid4(), await self._copy(flow.flow_data, body, instance_id), None
+        if copy is not None:
+            draft = _draft(test_id, flow.type or "CHATFLOW", copy.flow_data)
         return _view(
-            await self._tests.start(uuid4(), instance_id, _request(body), endpoint=endpoint, chatflow_id=chatflow_id)
+            await self._tests.start(
+                test_id,
+                instance_id,
+                _request(body),
+                endpoint=endpoint,
+                chatflow_id=chatflow_id,
+                flow_data=flow.flow_data if draft else None,
+                draft=draft,
+            )
         )
 
     async def start_text(self, body: TestFlowText, instance: str | None) -> FlowTestView:
@@ -93,13 +115,9 @@ class FlowTestService:
             )
         if why := why_not_staged(GraphIR.from_flow_data(body.flow_data)):
             raise InvalidInputError(text("error.not_a_draft", why=why), hint=text("error.test_by_id"))
+        copy = await self._copy(body.flow_data, body, instance_id)
         test_id = uuid4()
-        draft = {
-            "tag": draft_tag(str(test_id)),
-            "name": f"Test {test_id} (draft)",
-            "type": kind,
-            "sha256": payload_sha256(body.flow_data),
-        }
+        draft = _draft(test_id, kind, copy.flow_data if copy else body.flow_data)
         return _view(
             await self._tests.start(
                 test_id, instance_id, _request(body), endpoint=endpoint, flow_data=body.flow_data, draft=draft
@@ -122,6 +140,25 @@ class FlowTestService:
             )
         return Trace.model_validate_json(stored)
 
+    async def _copy(self, flow_data: str, body: TestFlow, instance_id: str) -> Simulation | None:
+        """Copy to ask in place of the flow; None if the flow may be asked itself.
+
+        Raises InvalidInputError if its tests would change the world, and NotAFlowError.
+        """
+        if body.real:
+            return None
+        try:
+            graph = GraphIR.from_flow_data(flow_data)
+        except PatchError as error:
+            raise NotAFlowError(error.message, hint=text("error.not_a_flow_hint")) from None
+        schemas = await self._proposals.schemas(instance_id)
+        simulation = await asyncio.to_thread(_simulation, graph, schemas, _request(body))
+        if simulation.acting or (simulation.is_copy and uploaded_file(graph)):
+            does = dict.fromkeys([*simulation.acting, *simulation.actions()])
+            why = text("not_tested.acts", actions="; ".join(does)) if does else text("not_tested.schedule")
+            raise InvalidInputError(why, hint=text("error.test_real_hint"))
+        return simulation if simulation.is_copy else None
+
     async def _checked(self, flow_data: str, kind: FlowType | None, instance_id: str) -> tuple[str, list[Finding]]:
         try:
             found = kind or GraphIR.from_flow_data(flow_data).kind
@@ -136,9 +173,16 @@ class FlowTestService:
 class FlowTester:
     """Runs the queued tests, and fails tests whose worker was lost."""
 
-    def __init__(self, tests: FlowTests, instances: Instances, timings: Timings) -> None:
+    def __init__(
+        self,
+        tests: FlowTests,
+        instances: Instances,
+        schemas: Callable[[str], Awaitable[Schemas]],
+        timings: Timings,
+    ) -> None:
         self._tests = tests
         self._instances = instances
+        self._schemas = schemas
         self._timings = timings
 
     async def run(self, test_id: UUID, job_id: int) -> None:
@@ -162,7 +206,7 @@ class FlowTester:
             client = self._instances.client_at(row.instance_id, row.endpoint)
             try:
                 async with asyncio.timeout(_TEST_SECS):
-                    trials = await self._trials(row, client)
+                    trials, ways = await self._trials(row, client)
             finally:
                 if row.draft is not None:
                     await _remove(client, row.draft)
@@ -176,38 +220,73 @@ class FlowTester:
         except AgentError as error:
             await self._tests.conclude(row.id, job_id, error=Failure.of(error).as_row())
         else:
-            await self._tests.conclude(row.id, job_id, trials=trials)
+            await self._tests.conclude(row.id, job_id, trials=trials, ways=ways)
 
-    async def _trials(self, row: FlowTestRow, client: FlowiseClient) -> list[tuple[dict[str, object], str]]:
-        chatflow_id, flow_data = await _on_server(row, client)
+    async def _trials(
+        self, row: FlowTestRow, client: FlowiseClient
+    ) -> tuple[list[tuple[dict[str, object], str]], list[dict[str, object]]]:
+        """Trials with their traces, and lines on ways through the flow with their codes."""
+        flow_data, simulation = row.flow_data, NOTHING_SIMULATED
+        if flow_data is None:
+            flow_data = (await client.get_chatflow(row.chatflow_id or "")).flow_data
+        graph = GraphIR.from_flow_data(flow_data)
+        if row.draft is not None and not row.request.get("real"):
+            schemas = await self._schemas(row.instance_id)
+            simulation = await asyncio.to_thread(_simulation, graph, schemas, row.request)
         runs = await hold_tests(
             client,
-            chatflow_id,
+            await _asked(row, client, simulation.flow_data if simulation.is_copy else flow_data),
             flow_data,
-            [TestCase.model_validate(test) for test in row.request["tests"]],
+            _cases(graph, row.request),
             trials=int(row.request["trials"]),
             session=f"fda-test-{row.id}",
+            simulation=simulation,
+            ways=bool(row.request.get("ways")),
         )
-        return [
-            (run.trial.shortened(_LONGEST_ANSWER).model_dump(mode="json"), run.trace.model_dump_json()) for run in runs
+        told = told_ways(runs, graph, simulation) if row.request.get("ways") else []
+        trials = [
+            (run.trial.shortened(_LONGEST_ANSWER).model_dump(mode="json"), run.trace.model_dump_json())
+            for run in runs
+            if run.trial.probe is None
         ]
+        return trials, [kept(one).model_dump(mode="json") for one in told]
 
 
-async def _on_server(row: FlowTestRow, client: FlowiseClient) -> tuple[str, str]:
-    """(id, flowData) of the flow to test: the existing one, or a draft made from the text."""
-    if row.draft is None or row.flow_data is None:
-        found = await client.get_chatflow(row.chatflow_id or "")
-        return found.id, found.flow_data
+def _simulation(graph: GraphIR, schemas: Schemas, request: Mapping[str, Any]) -> Simulation:
+    return simulated(graph, schemas, _cases(graph, request))
+
+
+def _cases(graph: GraphIR, request: Mapping[str, Any]) -> Sequence[TestCase]:
+    tests = [TestCase.model_validate(test) for test in request["tests"]]
+    return asked_cases(graph, tests, ways=bool(request.get("ways")))
+
+
+async def _asked(row: FlowTestRow, client: FlowiseClient, flow_data: str) -> str:
+    """Id of the flow to ask: the existing one, or a draft or copy made for this test."""
+    if row.draft is None:
+        return row.chatflow_id or ""
     draft = row.draft
     made = await create_draft(
         client,
         tag=draft["tag"],
         name=draft["name"],
         kind=draft["type"],
-        flow_data=row.flow_data,
+        flow_data=flow_data,
         validated_sha256=draft["sha256"],
     )
-    return made.id, row.flow_data
+    for node in GraphIR.from_flow_data(flow_data).nodes:
+        if node.name == OF_ONE_FLOW:
+            await client.upsert_vectors(made.id, node.id, timeout=_FILL_SECS)
+    return made.id
+
+
+def _draft(test_id: UUID, kind: str, flow_data: str) -> dict[str, str]:
+    return {
+        "tag": draft_tag(str(test_id)),
+        "name": f"Test {test_id} (draft)",
+        "type": kind,
+        "sha256": payload_sha256(flow_data),
+    }
 
 
 async def _remove(client: FlowiseClient, draft: Mapping[str, str]) -> None:
@@ -220,7 +299,7 @@ async def _remove(client: FlowiseClient, draft: Mapping[str, str]) -> None:
 
 
 def _request(body: TestFlow) -> dict[str, object]:
-    return body.model_dump(mode="json", include={"tests", "trials"})
+    return body.model_dump(mode="json", include={"tests", "trials", "real", "ways"})
 
 
 def _view(row: FlowTestRow) -> FlowTestView:
@@ -233,6 +312,8 @@ def _view(row: FlowTestRow) -> FlowTestView:
             "status": row.status,
             "passed": all(trial.passed for trial in trials) if row.status == "done" else None,
             "trials": trials,
+            "summary": TestSummary.of(trials) if row.status == "done" else None,
+            "ways": [TextCode.model_validate(one).words for one in row.ways],
             "error": Failure.model_validate(row.error) if row.error else None,
             "created_at": row.created_at,
             "updated_at": row.updated_at,

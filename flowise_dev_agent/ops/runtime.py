@@ -247,7 +247,7 @@ class Runtime:
                     reconciler=Reconciler(Leftovers(database), agent.instances, failed_days=retention.drafts_days),
                     deliveries=DeliveryWorker(deliveries, webhook_client, webhooks, timings),
                     refresher=Refresher(database, refreshes, agent.instances, timings),
-                    flow_tester=FlowTester(flow_tests, agent.instances, timings),
+                    flow_tester=FlowTester(flow_tests, agent.instances, proposals.schemas, timings),
                     timings=timings,
                     concurrency=concurrency,
                 )

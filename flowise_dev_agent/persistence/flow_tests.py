@@ -16,7 +16,7 @@ from flowise_dev_agent.persistence.queue import Queue
 #: Number of finished tests kept per instance.
 _KEPT: Final = 100
 _COLUMNS: Final = (
-    "id, owner, instance_id, endpoint, chatflow_id, flow_data, draft, request, status, attempt, trials, error,"
+    "id, owner, instance_id, endpoint, chatflow_id, flow_data, draft, request, status, attempt, trials, ways, error,"
     " created_at, updated_at"
 )
 #: A late call may still create the draft, so it is searched even after its removal.
@@ -46,6 +46,7 @@ class FlowTestRow:
     status: str
     attempt: int
     trials: list[dict[str, Any]]
+    ways: list[dict[str, Any]]
     error: dict[str, Any] | None
     created_at: datetime
     updated_at: datetime
@@ -135,9 +136,10 @@ class FlowTests:
         job_id: int,
         *,
         trials: Sequence[tuple[Mapping[str, Any], str]] = (),
+        ways: Sequence[Mapping[str, Any]] = (),
         error: Mapping[str, Any] | None = None,
     ) -> None:
-        """End a test: done with its trials and their traces, or failed with an error for people."""
+        """End a test: done with its trials, their traces and lines on its ways, or failed with an error for people."""
         async with self._database.transaction() as connection:
             shown: list[dict[str, Any]] = []
             for trial, trace in trials:
@@ -149,11 +151,12 @@ class FlowTests:
                 )
             await connection.execute(_LEAVE, (test_id,))
             await connection.execute(
-                "UPDATE flow_tests SET status = %s, trials = %s, error = %s, flow_data = NULL, updated_at = now()"
-                " WHERE id = %s AND job_id = %s AND status = 'running'",
+                "UPDATE flow_tests SET status = %s, trials = %s, ways = %s, error = %s, flow_data = NULL,"
+                " updated_at = now() WHERE id = %s AND job_id = %s AND status = 'running'",
                 (
                     "failed" if error else "done",
                     jsonb(shown),
+                    jsonb(list(ways)),
                     None if error is None else jsonb(error),
                     test_id,
                     job_id,

@@ -7,7 +7,7 @@ from uuid import UUID
 from pydantic import ConfigDict, Field, field_validator
 
 from flowise_dev_agent.patch import Finding, errors
-from flowise_dev_agent.schemas.base import Contract, Failure
+from flowise_dev_agent.schemas.base import Contract, Failure, Worded
 from flowise_dev_agent.schemas.flow_writes import FlowText, FlowType
 from flowise_dev_agent.schemas.plan import TestCase, numbered
 from flowise_dev_agent.schemas.requests import RequestBody, Whole, storable_json
@@ -74,6 +74,15 @@ class TestFlow(RequestBody):
     trials: Whole = Field(
         default=1, ge=1, le=10, description="Number of times that each conversation is held and has to pass."
     )
+    real: bool = Field(
+        default=False,
+        description="Ask the flow itself, which really calls what it calls. Else a copy is asked, in which what "
+        "changes the world is simulated.",
+    )
+    ways: bool = Field(
+        default=False,
+        description="Also take each branch of an agentflow, and let each simulated call fail and answer nothing.",
+    )
 
     @field_validator("tests")
     @classmethod
@@ -92,7 +101,33 @@ class TestFlowText(TestFlow):
     kind: FlowType | None = Field(default=None, description=_TYPE)
 
 
-class FlowTestView(Contract):
+class TestSummary(Contract):
+    """Figures of a test: the questions that passed in each of `k` trials, and what these took."""
+
+    __test__ = False  # not a pytest class
+
+    k: int
+    questions: int
+    passed: int
+    duration_ms: int = Field(description="Sum over the trials.")
+    tokens: int = Field(description="Sum over the trials, of the models that tell them.")
+
+    @classmethod
+    def of(cls, trials: list[Trial]) -> Self:
+        """Make the figures of trials."""
+        by_test: dict[str, list[bool]] = {}
+        for trial in trials:
+            by_test.setdefault(trial.test or trial.question, []).append(trial.passed)
+        return cls(
+            k=max((len(found) for found in by_test.values()), default=0),
+            questions=len(by_test),
+            passed=sum(all(found) for found in by_test.values()),
+            duration_ms=sum(trial.duration_ms for trial in trials),
+            tokens=sum(trial.tokens for trial in trials),
+        )
+
+
+class FlowTestView(Worded):
     """A test of a flow. `passed` is null until it is done, and true when every conversation was held and passed."""
 
     id: UUID
@@ -101,6 +136,11 @@ class FlowTestView(Contract):
     status: Literal["queued", "running", "done", "failed"]
     passed: bool | None = None
     trials: list[Trial] = Field(default_factory=list)
+    summary: TestSummary | None = None
+    ways: list[str] = Field(
+        default_factory=list,
+        description="What the flow did where a simulated call failed or answered nothing, and what no test reached.",
+    )
     error: Failure | None = Field(default=None, description="Why it could not be tested.")
     created_at: datetime
     updated_at: datetime

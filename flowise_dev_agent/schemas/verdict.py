@@ -41,6 +41,7 @@ class Trial(Versioned, Worded):
     category: VerdictCategory | None = None
     error: str = ""
     duration_ms: int = 0
+    tokens: int = Field(default=0, description="Tokens of the flow's models, as far as it tells them.")
     used_tools: list[str] = Field(default_factory=list)
     test: str | None = Field(default=None, description="Id of the test case.")
     human: Decisions = Field(

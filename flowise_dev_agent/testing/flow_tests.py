@@ -11,17 +11,34 @@ from flowise_dev_agent.patch import GraphIR
 from flowise_dev_agent.schemas.plan import TestCase
 from flowise_dev_agent.testing.cases import cases_for, why_not_testable
 from flowise_dev_agent.testing.checks import as_expected
-from flowise_dev_agent.testing.trials import ConversationRunner, Patience, TrialConversation, TrialRun, hold_all
+from flowise_dev_agent.testing.simulation import NOTHING_SIMULATED, Simulation
+from flowise_dev_agent.testing.trials import ConversationRunner, More, Patience, TrialConversation, TrialRun, hold_all
+from flowise_dev_agent.testing.ways import answered_branches, more_ways, session_of
 
 _AT_A_TIME = 4
 
 
+def asked_cases(graph: GraphIR, tests: Sequence[TestCase], *, ways: bool) -> Sequence[TestCase]:
+    """Tests as the flow is started, with those for branches that depend on an answer if its `ways` are wanted."""
+    cases = cases_for(tests, graph)
+    return (*cases, *answered_branches(graph, cases)) if ways else cases
+
+
 async def hold_tests(
-    client: FlowiseClient, chatflow_id: str, flow_data: str, tests: Sequence[TestCase], *, trials: int, session: str
+    client: FlowiseClient,
+    chatflow_id: str,
+    flow_data: str,
+    cases: Sequence[TestCase],
+    *,
+    trials: int,
+    session: str,
+    simulation: Simulation = NOTHING_SIMULATED,
+    ways: bool = False,
 ) -> list[TrialRun]:
     """Hold each conversation `trials` times, each in a session of its own that is removed from Flowise afterwards.
 
-    Their session ids begin with `session`. Raises PatchError for a text that is not a flow.
+    Their session ids begin with `session`. `simulation` is that of the flow that is asked. Raises PatchError for a text
+    that is not a flow.
     """
     graph = GraphIR.from_flow_data(flow_data)
     gate = asyncio.Semaphore(_AT_A_TIME)
@@ -34,8 +51,9 @@ async def hold_tests(
                 flow_data,
                 case,
                 number,
-                f"{session}-{case.id}-{number}",
-                not_testable=why_not_testable(case, graph),
+                session_of(session, case, number),
+                not_testable=why_not_testable(case, graph, in_copy=simulation.by_message),
+                simulation=simulation,
                 timeout=patience.seconds,
             )
             try:
@@ -47,4 +65,5 @@ async def hold_tests(
         patience.note(run)
         return replace(run, trial=as_expected(run.trial, run.trace, case, flow_data))
 
-    return await hold_all(cases_for(tests, graph), hold, trials=trials)
+    more: More | None = (lambda runs: more_ways(runs, graph, simulation)) if ways else None
+    return await hold_all(cases, hold, trials=trials, more=more)

@@ -26,6 +26,8 @@ from flowise_dev_agent.schemas.verdict import Trace, TraceStep
 from flowise_dev_agent.testing import effects
 from flowise_dev_agent.testing.tool_names import spelt
 
+#: Vector store that a process of Flowise keeps for one flow: a copy has to be filled, too.
+OF_ONE_FLOW: Final = "memoryVectorStore"
 _TOOLKIT: Final = "openAPIToolkit"
 _STARTED_BY: Final = "startInputType"
 _SCHEDULE: Final = "scheduleInput"
@@ -89,6 +91,11 @@ class Simulation:
     by_message: bool = False
     #: What is left in a text where an answer lacks a field, and the variable of the flow behind it.
     reads: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    @property
+    def is_copy(self) -> bool:
+        """True if a copy has to be asked in place of the flow."""
+        return bool(self.stand_ins) or self.by_message
 
     def actions(self) -> list[str]:
         """Actions of the flow on the world, which its tests simulate."""

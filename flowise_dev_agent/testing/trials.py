@@ -160,6 +160,7 @@ class ConversationRunner:
             category=category,
             error=error,
             duration_ms=int((time.monotonic() - start) * 1000),
+            tokens=trace.tokens.get("total", 0),
             used_tools=[tool.tool for tool in trace.used_tools],
             test=case.id,
             human=[decision for _, decision in self._decisions],

@@ -11,8 +11,11 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from flowise_dev_agent.devkit.flowise import FlowiseAccess
-from flowise_dev_agent.flowise import FlowiseClient
+from flowise_dev_agent.flowise import ChatflowCreate, FlowiseClient
+from flowise_dev_agent.patch import GraphIR, PatchOp, Schemas, compile_ops
 from tests.e2e.people import SharedService, history_of, http_of, make_flow, ok, run_command
+from tests.fixtures.editor_flows import add, connect
+from tests.fixtures.outside import Outside
 
 SAID = {"turns": ["Hello heron"], "expect": {"contains": ["hello heron"], "excludes": ["[PLACEHOLDER"]}}
 UNMET = {"turns": ["Hello heron"], "expect": {"contains": ["an answer that no model gives"], "tools": ["calculator"]}}
@@ -93,3 +96,33 @@ async def test_an_agent_checks_and_tests_a_chatflow_over_mcp(
             tested = await client.call_tool("test_flow", {"chatflow_id": row.id, "tests": [{"id": "t1", **SAID}]})
     assert checked.structured_content["validation"]["valid"] is True
     assert (tested.structured_content["status"], tested.structured_content["passed"]) == ("done", True)
+
+
+async def test_a_test_of_a_flow_that_acts_calls_nothing_unless_it_is_to(
+    shared_service: SharedService, flowise_client: FlowiseClient, schemas: Schemas
+) -> None:
+    with Outside() as outside:
+        ops: list[PatchOp] = [
+            add("startAgentflow"),
+            add("httpAgentflow", method="POST", url=f"{outside.endpoint}/orders"),
+            add("directReplyAgentflow", directReplyMessage="{{ httpAgentflow_0.output.http.data.order.id }}"),
+            connect("startAgentflow_0", "httpAgentflow_0"),
+            connect("httpAgentflow_0", "directReplyAgentflow_0"),
+        ]
+        text = compile_ops(GraphIR.empty(), ops, schemas).flow_data
+        row = await flowise_client.create_chatflow(ChatflowCreate(name="acts", flow_data=text, type="AGENTFLOW"))
+        flows = {found.id async for found in flowise_client.iter_chatflows()}
+        test: dict[str, Any] = {"turns": ["two lamps"], "answers": {"httpAgentflow_0": {"order": {"id": "A-7"}}}}
+        test["expect"] = {"contains": ["A-7"]}
+        service = await shared_service()
+        async with http_of(service) as http:
+            done = await over(http, f"/flows/{row.id}/test", {"tests": [test], "ways": True})
+            sent = await over(http, "/flows/test", {"flow_data": text, "tests": [test]})
+            assert outside.called == []
+            real = await over(http, f"/flows/{row.id}/test", {"tests": [test], "real": True})
+    assert (done["passed"], done["chatflow_id"], sent["passed"]) == (True, row.id, True)
+    assert done["trials"][0]["simulated"] == [f"POST {outside.endpoint}/orders"]
+    assert any("fails" in line for line in done["ways"])
+    assert (done["summary"]["passed"], done["summary"]["questions"]) == (2, 2)
+    assert (real["passed"], real["trials"][0]["answer"], outside.called) == (False, "REAL", ["POST /orders"])
+    assert {found.id async for found in flowise_client.iter_chatflows()} == flows

@@ -78,7 +78,7 @@ async def test_only_its_own_job_holds_a_test_and_only_once(tests: FlowTests, dat
 async def test_a_queued_test_is_refused_on_another_server(
     tests: FlowTests, database: Database, same: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    instances = Instances(FlowiseSettings(FLOWISE_API_ENDPOINT=HERE, FLOWISE_API_KEY=SecretStr("key")))
+    instances = Instances(FlowiseSettings(FLOWISE_API_ENDPOINT=HttpUrl(HERE), FLOWISE_API_KEY=SecretStr("key")))
     reached: list[str] = []
 
     async def hold_tests(client: Any, *_: object, **__: object) -> list[Any]:
@@ -86,14 +86,17 @@ async def test_a_queued_test_is_refused_on_another_server(
         return []
 
     async def get_chatflow(chatflow_id: str) -> Any:
-        return SimpleNamespace(id=chatflow_id, flow_data="{}")
+        return SimpleNamespace(id=chatflow_id, flow_data='{"nodes": [], "edges": []}')
+
+    async def schemas(_: str) -> Any:
+        return {}
 
     row = await tests.start(uuid4(), "default", REQUEST, endpoint=HERE, chatflow_id="c1")
     instances.connect(HttpUrl(THERE), SecretStr("key"), formerly=[HttpUrl(HERE)] if same else [])
     instances.client().get_chatflow = get_chatflow
     monkeypatch.setattr(flow_tests, "hold_tests", hold_tests)
 
-    await FlowTester(tests, instances, Timings()).run(row.id, await job_of(database))
+    await FlowTester(tests, instances, schemas, Timings()).run(row.id, await job_of(database))
 
     over = await tests.get(row.id)
     assert over
