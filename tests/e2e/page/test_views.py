@@ -73,8 +73,8 @@ async def test_p71_an_update_is_seen_from_proposal_over_promotion_to_rollback(ch
         node = await changed_node(page)
         await choose(page, node)
         details = page.locator(".node-details")
-        await expect(details.locator(".old").first).to_have_text("Before: 0.9")
-        await expect(details.locator(".new").first).to_have_text("After: 0.2")
+        await expect(details.locator("del").first).to_have_text("Before 0.9")
+        await expect(details.locator("ins").first).to_have_text("After 0.2")
         # The sticky note.
         await expect(page.locator(".react-flow__node", has_text="mine")).to_have_count(1)
         await page.get_by_role("button", name="Before: as it was").click()

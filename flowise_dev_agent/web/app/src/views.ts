@@ -46,6 +46,7 @@ export const PLACES: Place[] = [
     load: () => import("./session/SessionPage").then((module) => module.SessionPage),
     asks: ofSession,
   },
+  { path: "/new", load: () => import("./flow/FlowPage").then((module) => module.NewFlowPage) },
   { path: "/build", load: Build },
   { path: "/build/:id", load: Build },
   { path: "/f/:id/:instance?", load: Flow, asks: ofFlow },

@@ -1,6 +1,7 @@
 /** What several views read: the service's health, flows and their changes. */
 import { infiniteQueryOptions, keepPreviousData, queryOptions } from "@tanstack/react-query";
 import { api, dataOf } from "./client";
+import type { PatchOp } from "./types";
 
 export const health = () =>
   queryOptions({
@@ -82,6 +83,36 @@ export const nodeType = (name: string, instance: string) =>
     queryFn: ({ signal }) =>
       dataOf(api.GET("/nodes/{name}", { params: { path: { name }, query: { instance } }, signal })),
     staleTime: 300_000,
+  });
+
+/** Types of nodes by words; those that fit an input with the most used ones first. */
+export const typesFor = (instance: string, query: string, filter: { accepting?: string; category?: string }) =>
+  queryOptions({
+    queryKey: ["node-types", instance, query, filter],
+    queryFn: ({ signal }) =>
+      dataOf(api.GET("/nodes", { params: { query: { query, instance, limit: 60, ...filter } }, signal })),
+    staleTime: 300_000,
+  });
+
+/** A flow of the server, or nothing, with ops that a person made. */
+export const flowPreview = (chatflow_id: string | null, instance: string | undefined, base: string, ops: PatchOp[]) =>
+  queryOptions({
+    queryKey: ["flow-preview", chatflow_id, instance ?? null, base, ops],
+    queryFn: ({ signal }) =>
+      dataOf(
+        api.POST("/flows/preview", {
+          body: {
+            chatflow_id,
+            flowise_instance_id: instance ?? null,
+            base_sha256: base || null,
+            ops: ops.length > 0 ? ops : null,
+          },
+          signal,
+        }),
+      ),
+    placeholderData: keepPreviousData,
+    refetchOnWindowFocus: true,
+    retry: false,
   });
 
 /** What a field may be set to, asked of the server. */

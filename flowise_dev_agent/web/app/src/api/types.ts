@@ -13,6 +13,7 @@ export type FlowFacts = Schemas["FlowFacts"];
 export type Turn = Schemas["Turn"];
 export type ConversationSession = Schemas["ConversationSession"];
 export type Preview = Schemas["Preview"];
+export type FlowPreview = Schemas["FlowPreview"];
 export type PreviewNode = Schemas["PreviewNode"];
 export type ApprovedPlan = Schemas["ApprovedPlan"];
 export type Plan = Schemas["Plan"];

@@ -2,6 +2,8 @@
 import { getBezierPath, Position, ViewportPortal } from "@xyflow/react";
 import { memo } from "react";
 import type { CanvasNode } from "../api/types";
+import { t } from "../i18n";
+import { isStep, type Place } from "./building";
 import { type Box, boxesOf, portTop } from "./layout";
 import { SIGNS } from "./MarkBadge";
 import type { Marked, MarkedEdge } from "./merge";
@@ -25,6 +27,37 @@ export const Edges = memo(function Edges({ nodes, edges }: Marked) {
     </ViewportPortal>
   );
 });
+
+/** A button on each line between two steps: a step can go in between. */
+export function LineButtons({ nodes, edges, onAsk }: Marked & { onAsk: (place: Place) => void }) {
+  const byId = new Map(nodes.map(({ node }) => [node.id, node]));
+  const boxes = boxesOf([...byId.values()]);
+  return (
+    <ViewportPortal>
+      {edges.map(({ edge, mark }) => {
+        const [from, to] = [byId.get(edge.source), byId.get(edge.target)];
+        const [start, end] = [boxes.get(edge.source), boxes.get(edge.target)];
+        if (!from || !to || !start || !end || mark === "removed" || !isStep(from)) return null;
+        const x = (start.x + start.width + end.x) / 2;
+        const y = (start.y + portOf(from, "outputs", edge.source_handle) + end.y + end.height / 2) / 2;
+        return (
+          // By keyboard the details of a node have the same.
+          <button
+            key={edge.id}
+            type="button"
+            tabIndex={-1}
+            className="plus line nodrag nopan"
+            style={{ left: x, top: y }}
+            aria-label={t("A step between {{node}} and {{other}}", { node: from.label, other: to.label })}
+            onClick={() => onAsk({ kind: "line", edge })}
+          >
+            +
+          </button>
+        );
+      })}
+    </ViewportPortal>
+  );
+}
 
 interface EdgeProps extends MarkedEdge {
   from: CanvasNode;

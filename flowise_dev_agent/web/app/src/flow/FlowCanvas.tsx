@@ -1,8 +1,12 @@
 import {
   Background,
+  type Connection,
   Controls,
+  type Edge,
   type NodeChange,
+  type NodeHandle,
   Panel,
+  Position,
   ReactFlow,
   type ReactFlowProps,
   ReactFlowProvider,
@@ -11,14 +15,16 @@ import {
   useStoreApi,
 } from "@xyflow/react";
 import { type ReactNode, useCallback, useContext, useEffect, useMemo, useRef, useState } from "react";
-import type { CanvasView } from "../api/types";
+import type { CanvasNode, CanvasView } from "../api/types";
 import { t } from "../i18n";
 import { focusIsFree } from "../ui/keepFocus";
 import { arranged } from "./arrange";
-import { Edges } from "./Edges";
+import { type Building, BuildingContext, fits, isStep, lineOf } from "./building";
+import { Edges, LineButtons } from "./Edges";
+import { type Edit, EditingContext } from "./edits";
 import { HighlightContext, type RunStep } from "./highlight";
 import { KeyboardNavigation } from "./KeyboardNavigation";
-import { type Box, boxesOf, firstOf } from "./layout";
+import { type Box, boxesOf, firstOf, portTop } from "./layout";
 import { type Marked, type MarkedEdge, type MarkedNode, unmarked } from "./merge";
 import { DistanceContext, NodeBox, type NodeBoxType } from "./NodeBox";
 import { Overview } from "./Overview";
@@ -57,7 +63,7 @@ export interface FlowCanvasProps {
   children?: ReactNode;
 }
 
-/** A read-only canvas as in Flowise: it pans and zooms, and nodes can be selected. */
+/** A canvas as in Flowise: it pans and zooms, and nodes can be selected; where a flow is built, moved and connected. */
 export function FlowCanvas({
   flow,
   label,
@@ -68,11 +74,17 @@ export function FlowCanvas({
 }: FlowCanvasProps) {
   const after = useRef<HTMLDivElement>(null);
   const [kept, keep] = useState(() => localStorage.getItem(KEPT) as Arrangement | null);
-  const arrangement = kept ?? first;
+  const building = useContext(BuildingContext);
+  const editing = useContext(EditingContext);
+  const [moving, move] = useState<{ id: string; x: number; y: number } | null>(null);
+  const [tidied, tidy] = useState(0);
+  const arrangement = building ? "flowise" : (kept ?? first);
   const marked = useMemo(() => ("kind" in flow ? unmarked(flow) : flow), [flow]);
   const placed = useMemo(() => (arrangement === "compact" ? compacted(marked) : marked.nodes), [marked, arrangement]);
   const boxes = useMemo(() => boxesOf(placed.map(({ node }) => node)), [placed]);
-  const drawn = useMemo(() => drawnNodes(placed, marked.edges, boxes), [placed, marked, boxes]);
+  const builds = building !== null;
+  const drawn = useMemo(() => drawnNodes(placed, marked.edges, boxes, builds), [placed, marked, boxes, builds]);
+  const shownAt = useMemo(() => (moving ? movedTo(placed, boxes, moving) : placed), [placed, boxes, moving]);
   const { ids: lit, run, showRun } = useContext(HighlightContext);
   const [visited, visit] = useState<string | null>(null);
   const begin = useMemo(() => firstOf(boxes), [boxes]);
@@ -92,9 +104,11 @@ export function FlowCanvas({
     return drawn.map((node) => {
       const steps = ran.get(node.id);
       const pointed = lit.includes(node.id) || steps !== undefined;
-      if (node.id !== chosen && node.id !== entry && !pointed) return node;
+      const moves = node.id === moving?.id;
+      if (node.id !== chosen && node.id !== entry && !pointed && !moves) return node;
       return {
         ...node,
+        ...(moves && { position: { x: moving.x, y: moving.y } }),
         selected: node.id === chosen,
         ...(node.id === entry && { domAttributes: {} }),
         ...(pointed && { className: "lit" }),
@@ -104,10 +118,18 @@ export function FlowCanvas({
         }),
       };
     });
-  }, [drawn, chosen, entry, lit, ran]);
+  }, [drawn, chosen, entry, lit, ran, moving]);
 
   function changed(changes: NodeChange<NodeBoxType>[]) {
     for (const change of changes) {
+      if (change.type === "position" && change.position) {
+        const { id, position } = change;
+        if (change.dragging) move({ id, ...position });
+        else if (moving) {
+          move(null);
+          editing?.add(...positions(movedTo(placed, boxes, moving).filter((one) => one.node.id === id)));
+        }
+      }
       if (change.type !== "select") continue;
       if (change.selected) onChoose?.(change.id);
       else if (change.id === chosen && !changes.some((other) => other.type === "select" && other.selected))
@@ -131,8 +153,21 @@ export function FlowCanvas({
             fitViewOptions={FIT}
             minZoom={0.01}
             maxZoom={2}
-            nodesDraggable={false}
-            nodesConnectable={false}
+            nodesDraggable={builds}
+            nodesConnectable={builds}
+            isValidConnection={(line) => Boolean(building && endsOf(building, line))}
+            onConnect={(line) => {
+              const ends = building && endsOf(building, line);
+              if (ends) editing?.add(lineOf("Connect", ends.from, ends.output, ends.to.id, ends.input.name));
+            }}
+            onConnectEnd={(_, state) => {
+              const node = building?.nodes.find((one) => one.id === state.fromHandle?.nodeId);
+              const port = [...(node?.inputs ?? []), ...(node?.outputs ?? [])].find(
+                (one) => one.id === state.fromHandle?.id,
+              );
+              if (!node || !port || state.toHandle) return;
+              building?.ask({ kind: state.fromHandle?.type === "target" ? "input" : "output", node, port });
+            }}
             elementsSelectable={Boolean(onChoose)}
             nodesFocusable={Boolean(onChoose)}
             deleteKeyCode={null}
@@ -147,7 +182,8 @@ export function FlowCanvas({
           >
             <Dots />
             {onChoose && <KeyboardNavigation boxes={boxes} onVisit={visit} onLeave={leave} />}
-            <Edges nodes={placed} edges={marked.edges} />
+            <Edges nodes={shownAt} edges={marked.edges} />
+            {building && <LineButtons nodes={shownAt} edges={marked.edges} onAsk={building.ask} />}
             <Controls showInteractive={false} aria-label={t("Zoom")} />
             {drawn.length >= LARGE && <Overview nodes={placed} />}
             <Panel position="top-left" className="canvas-tools">
@@ -159,20 +195,35 @@ export function FlowCanvas({
               )}
             </Panel>
             <Panel position="bottom-left" className="canvas-layout">
-              <button
-                type="button"
-                className="button small"
-                aria-pressed={arrangement === "compact"}
-                onClick={() => {
-                  const other = arrangement === "compact" ? "flowise" : "compact";
-                  localStorage.setItem(KEPT, other);
-                  keep(other);
-                }}
-              >
-                {arrangement === "compact" ? t("Positions as in Flowise") : t("Compact layout")}
-              </button>
+              {building ? (
+                placed.length > 0 && (
+                  <button
+                    type="button"
+                    className="button small"
+                    onClick={() => {
+                      editing?.add(...positions(compacted({ ...marked, nodes: placed })));
+                      tidy(tidied + 1);
+                    }}
+                  >
+                    {t("Tidy up")}
+                  </button>
+                )
+              ) : (
+                <button
+                  type="button"
+                  className="button small"
+                  aria-pressed={arrangement === "compact"}
+                  onClick={() => {
+                    const other = arrangement === "compact" ? "flowise" : "compact";
+                    localStorage.setItem(KEPT, other);
+                    keep(other);
+                  }}
+                >
+                  {arrangement === "compact" ? t("Positions as in Flowise") : t("Compact layout")}
+                </button>
+              )}
             </Panel>
-            <Fit of={`${arrangement} ${drawn.length}`} />
+            <Fit of={`${arrangement} ${drawn.length} ${tidied}`} />
           </Plane>
         </Distance>
       </ReactFlowProvider>
@@ -244,7 +295,35 @@ function compacted({ nodes, edges }: Marked): MarkedNode[] {
   return nodes.map((marked, index) => ({ ...marked, node: placed[index] ?? marked.node }));
 }
 
-function drawnNodes(nodes: MarkedNode[], edges: MarkedEdge[], boxes: Map<string, Box>): NodeBoxType[] {
+/** The nodes with one of them at another place of the canvas. */
+function movedTo(nodes: MarkedNode[], boxes: Map<string, Box>, { id, x, y }: { id: string; x: number; y: number }) {
+  return nodes.map((marked) => {
+    if (marked.node.id !== id) return marked;
+    // Inside of an iteration it is counted from the corner.
+    const corner = boxes.get(marked.node.parent) ?? { x: 0, y: 0 };
+    return { ...marked, node: { ...marked.node, x: Math.round(x - corner.x), y: Math.round(y - corner.y) } };
+  });
+}
+
+const positions = (nodes: MarkedNode[]): Edit[] =>
+  nodes
+    .filter((one) => one.mark !== "removed")
+    .map(({ node: { id, x, y } }) => ({ op_type: "SetPosition", node_id: id, x: Math.round(x), y: Math.round(y) }));
+
+/** The ends of a line that is drawn, if it may be. */
+function endsOf({ nodes, edges }: Building, { source, sourceHandle, target, targetHandle }: Connection | Edge) {
+  const [from, to] = [nodes.find((one) => one.id === source), nodes.find((one) => one.id === target)];
+  const output = from?.outputs.find((one) => one.id === sourceHandle);
+  const input = to?.inputs.find((one) => one.id === targetHandle);
+  if (!from || !to || !output || !input || !fits(from, output, to, input)) return null;
+  const there = edges.some((one) => one.source_handle === sourceHandle && one.target_handle === targetHandle);
+  return there ? null : { from, output, to, input };
+}
+
+function drawnNodes(nodes: MarkedNode[], edges: MarkedEdge[], boxes: Map<string, Box>, builds: boolean): NodeBoxType[] {
+  const used = new Set(
+    edges.flatMap(({ edge, mark }) => (mark === "removed" ? [] : [edge.source_handle, edge.target_handle])),
+  );
   const labels = new Map(nodes.map(({ node }) => [node.id, node.label]));
   const leading = Map.groupBy(edges, ({ edge }) => edge.source);
   return nodes.map(({ node, mark, ghost = false, before }) => {
@@ -254,14 +333,20 @@ function drawnNodes(nodes: MarkedNode[], edges: MarkedEdge[], boxes: Map<string,
       id: node.id,
       type: "flow",
       position: { x, y },
-      data: { node, mark, ghost, ...(before && mark === "changed" && { before }) },
+      data: {
+        node,
+        mark,
+        ghost,
+        ...(before && mark === "changed" && { before }),
+        ...(builds && { open: openPorts(node, used) }),
+      },
       width,
       height,
       // Sizes are known, so nothing is measured and nodes out of sight are not rendered.
       measured: { width, height },
       // One of them is reached by the tab key, and the others from there.
       domAttributes: { tabIndex: -1 },
-      handles: [],
+      handles: builds ? handlesOf(node, width) : [],
       zIndex: node.kind === "iteration" ? -1 : 0,
       ariaLabel: [
         node.label,
@@ -272,3 +357,21 @@ function drawnNodes(nodes: MarkedNode[], edges: MarkedEdge[], boxes: Map<string,
     };
   });
 }
+
+/** Inputs that nothing is connected to, and ends of steps that nothing follows. */
+const openPorts = (node: CanvasNode, used: Set<string>): string[] =>
+  [...(isStep(node) ? node.outputs : node.inputs)].map((port) => port.id).filter((id) => !used.has(id));
+
+const handlesOf = (node: CanvasNode, width: number): NodeHandle[] =>
+  (["inputs", "outputs"] as const).flatMap((side) =>
+    node[side].map((port, index) => ({
+      id: port.id,
+      type: side === "inputs" ? ("target" as const) : ("source" as const),
+      position: side === "inputs" ? Position.Left : Position.Right,
+      x: (side === "inputs" ? 0 : width) - HANDLE / 2,
+      y: portTop(node, side, index) - HANDLE / 2,
+      width: HANDLE,
+      height: HANDLE,
+    })),
+  );
+const HANDLE = 14;

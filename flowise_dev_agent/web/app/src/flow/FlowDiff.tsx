@@ -6,6 +6,7 @@ import { t } from "../i18n";
 import { worded } from "../i18n/texts";
 import { ErrorNote } from "../ui/ErrorNote";
 import { Tabs } from "../ui/Tabs";
+import { TextDiff } from "../ui/TextDiff";
 import { inWords } from "./difference";
 import { EditingContext, edited } from "./edits";
 import { FlowCanvas } from "./FlowCanvas";
@@ -13,6 +14,7 @@ import { MarkBadge } from "./MarkBadge";
 import { counts, type Mark, type Marked, merged, unmarked } from "./merge";
 import { NodeDetails } from "./NodeDetails";
 import { OpList } from "./ops";
+import { readable } from "./readable";
 import "./flow.css";
 
 type Side = "before" | "change" | "after";
@@ -51,7 +53,7 @@ export function FlowDiff({ change, instance }: { change: FlowChange; instance?: 
   const { ops } = change;
   const tabs = [
     { name: t("Canvas"), content: <ChangeCanvas change={change} {...(instance && { instance })} /> },
-    { name: t("List"), content: <ChangeList diff={change.diff} /> },
+    { name: t("List"), content: <ChangeList {...change} /> },
     ...(ops.length > 0 ? [{ name: t("Ops ({{number}})", { number: ops.length }), content: <OpList ops={ops} /> }] : []),
   ];
   return (
@@ -137,7 +139,10 @@ export function Legend({ marked }: { marked: Marked }) {
 }
 
 /** All differences as text. */
-export function ChangeList({ diff }: { diff: Difference }) {
+export function ChangeList({ diff, before, after }: Pick<FlowChange, "diff"> & Partial<FlowChange>) {
+  /** A value in full where it is one of the node, else the piece around the change. */
+  const full = (side: FlowChange["before"] | undefined, id: string, name: string) =>
+    side?.nodes.find((node) => node.id === id)?.params.find((one) => one.name === name && !one.cut)?.value;
   const arrow = (edge: Difference["connected"][number]) =>
     `${edge.source}${edge.output && `.${edge.output}`} → ${edge.target}${edge.input && `.${edge.input}`}`;
   const items: [Mark, string, ReactNode][] = [
@@ -151,8 +156,10 @@ export function ChangeList({ diff }: { diff: Difference }) {
         {node.fields.map((field) => (
           <div key={field.name} className="old-new">
             <small>{field.name}</small>
-            <pre className="old">{field.before || t("(none)")}</pre>
-            <pre className="new">{field.after || t("(none)")}</pre>
+            <TextDiff
+              before={readable(full(before, node.id, field.name) ?? field.before)}
+              after={readable(full(after, node.id, field.name) ?? field.after) || t("(none)")}
+            />
           </div>
         ))}
       </div>,

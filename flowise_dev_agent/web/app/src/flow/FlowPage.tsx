@@ -2,18 +2,17 @@ import { useQuery } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
 import { Link } from "wouter";
 import { Problem } from "../api/client";
-import { flowGraph } from "../api/queries";
+import { flowGraph, health } from "../api/queries";
 import { t } from "../i18n";
 import { NextSteps } from "../session/NextSteps";
 import { Earlier } from "../session/Turns";
 import { isNarrow, type View, Workbench } from "../session/Workbench";
 import { ShareButton } from "../share/ShareButton";
 import { ErrorNote } from "../ui/ErrorNote";
-import { FlowCanvas } from "./FlowCanvas";
+import { Builder, useBuild } from "./Builder";
+import { ChangeList } from "./ChangeList";
+import { EditingContext } from "./edits";
 import { HighlightContext, useHighlight } from "./highlight";
-import { inWords } from "./layout";
-import { unmarked } from "./merge";
-import { NodeDetails } from "./NodeDetails";
 import { PlainOperation } from "./PlainOperation";
 import { TryOut } from "./TryOut";
 import { TRY_FIELD } from "./tries";
@@ -23,12 +22,11 @@ import "../session/session.css";
 export function FlowPage({ params }: { params: Record<string, string> }) {
   const { id = "", instance, action } = params;
   const { data, error, isPending } = useQuery(flowGraph(id, instance));
-  const [chosen, setChosen] = useState<string | null>(null);
+  const { editing, drawn, error: wrong } = useBuild(id, data?.flow.instance ?? instance);
   const [view, setView] = useState<View>(action === "try" ? "try" : "chat");
   const pointing = useHighlight(() => {
     if (isNarrow()) setView("picture");
   });
-  const node = data && unmarked(data.graph).nodes.find((one) => one.node.id === chosen);
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: the fields are there when the flow is
   useEffect(() => {
@@ -90,17 +88,56 @@ export function FlowPage({ params }: { params: Record<string, string> }) {
           <>
             <p className="turn theirs">{t("What should be different? Say it below, in your own words.")}</p>
             <Earlier chatflowId={id} instance={flow.instance} />
+            <EditingContext value={editing}>
+              <ChangeList chatflowId={id} instance={flow.instance} name={flow.name} drawn={drawn} />
+            </EditingContext>
             <NextSteps chatflowId={id} instance={flow.instance} url={flow.url} onTry={() => setView("try")} />
           </>
         }
         picture={
-          <div className="change-canvas">
-            <FlowCanvas flow={graph} label={inWords(graph)} chosen={chosen} onChoose={setChosen} />
-            {node && <NodeDetails marked={node} onClose={() => setChosen(null)} />}
-          </div>
+          <Builder
+            key={id}
+            graph={graph}
+            instance={flow.instance}
+            {...{ editing, drawn }}
+            error={wrong}
+            actions={{ [t("Try it")]: () => setView("try") }}
+          />
         }
         tryOut={<TryOut chatflowId={id} instance={flow.instance} />}
       />
     </HighlightContext>
+  );
+}
+
+/** A flow that is not there yet: an empty picture, which is built by hand. */
+export function NewFlowPage() {
+  const { data } = useQuery(health());
+  const [instance = ""] = Object.keys(data?.flowise ?? {});
+  const { editing, drawn, error } = useBuild(null, undefined);
+  const [view, setView] = useState<View>("picture");
+  return (
+    <Workbench
+      view={view}
+      onView={setView}
+      header={
+        <header className="workbench-head">
+          <Link href="/" className="back" aria-label={t("All flows")}>
+            ←
+          </Link>
+          <h1>{t("New flow")}</h1>
+        </header>
+      }
+      talk={
+        <>
+          <p className="turn theirs">{t("Build it by hand: nothing is written until it is built and tested.")}</p>
+          <EditingContext value={editing}>
+            <ChangeList chatflowId={null} instance={undefined} name="" drawn={drawn} />
+          </EditingContext>
+        </>
+      }
+      picture={<Builder graph={null} instance={instance} {...{ editing, drawn, error }} actions={{}} />}
+      tryOut={null}
+    />
   );
 }

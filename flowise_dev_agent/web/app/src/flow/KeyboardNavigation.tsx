@@ -31,6 +31,8 @@ export function KeyboardNavigation({ boxes, onVisit, onLeave }: Props) {
     };
     const pressed = (event: KeyboardEvent) => {
       const id = idOf(event.target);
+      // With these keys a node is changed, not left.
+      if (event.shiftKey || event.ctrlKey || event.metaKey) return;
       const next = id && nextTo(boxes, id, event.key);
       if (!id || (!next && event.key !== "Escape")) return;
       event.preventDefault();

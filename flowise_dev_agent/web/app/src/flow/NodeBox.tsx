@@ -1,13 +1,15 @@
-import type { Node, NodeProps } from "@xyflow/react";
+import { Handle, type Node, type NodeProps, Position, useConnection } from "@xyflow/react";
 import { createContext, memo, useContext } from "react";
 import type { CanvasNode } from "../api/types";
+import { t } from "../i18n";
+import { type Building, BuildingContext, fits } from "./building";
 import { hasMoreParams, portTop, shownParams, tone } from "./layout";
 import { MarkBadge, SIGNS } from "./MarkBadge";
 import type { Mark } from "./merge";
 import { readable } from "./readable";
 
 export type NodeBoxType = Node<
-  { node: CanvasNode; mark: Mark; ghost: boolean; before?: CanvasNode; steps?: number[] },
+  { node: CanvasNode; mark: Mark; ghost: boolean; before?: CanvasNode; steps?: number[]; open?: string[] },
   "flow"
 >;
 
@@ -16,7 +18,10 @@ export const DistanceContext = createContext<"near" | "far" | "tiny">("near");
 
 /** A node as Flowise draws it: title, ports and settings. It is read-only. */
 export const NodeBox = memo(function NodeBox({ data, selected }: NodeProps<NodeBoxType>) {
-  const { node, mark, ghost, before, steps } = data;
+  const { node, mark, ghost, before, steps, open = [] } = data;
+  const building = useContext(BuildingContext);
+  const found = building?.findings.get(node.id) ?? [];
+  const wrong = found.filter((one) => one.severity === "error").length;
   const distance = useContext(DistanceContext);
   const classes = `fnode ${node.kind} tone-${tone(node)} mark-${mark}${ghost ? " ghost" : ""}${selected ? " chosen" : ""}`;
   if (node.kind === "note")
@@ -44,6 +49,11 @@ export const NodeBox = memo(function NodeBox({ data, selected }: NodeProps<NodeB
         </span>
       </header>
       <MarkBadge mark={mark} />
+      {wrong > 0 && (
+        <span className="node-finding" title={t("Still missing: {{number}}", { number: wrong })}>
+          !
+        </span>
+      )}
       {steps && <span className="ran">{steps.join(", ")}</span>}
       {node.kind === "node" && (
         <ul>
@@ -63,7 +73,7 @@ export const NodeBox = memo(function NodeBox({ data, selected }: NodeProps<NodeB
           ))}
         </ul>
       )}
-      <Ports node={node} />
+      {building && mark !== "removed" ? <Handles node={node} open={open} building={building} /> : <Ports node={node} />}
     </div>
   );
 });
@@ -80,6 +90,51 @@ function Ports({ node }: { node: CanvasNode }) {
     node[side].map((port, index) => (
       <span key={`${side} ${port.id}`} className={`port ${side}`} style={{ top: portTop(node, side, index) }} />
     )),
+  );
+}
+
+/** Where lines begin and end, to be dragged from; what fits the one that is dragged is lit. */
+function Handles({ node, open, building }: { node: CanvasNode; open: string[]; building: Building }) {
+  const from = useConnection((connection) => (connection.inProgress ? connection.fromHandle : null));
+  const other = from && building.nodes.find((one) => one.id === from.nodeId);
+  const lit = (side: "inputs" | "outputs", port: CanvasNode["inputs"][number]): string => {
+    if (!from || !other) return "";
+    const dragged = [...other.outputs, ...other.inputs].find((one) => one.id === from.id);
+    if (!dragged || (from.type === "source") !== (side === "inputs")) return " far-off";
+    const can = side === "inputs" ? fits(other, dragged, node, port) : fits(node, port, other, dragged);
+    return can ? " fits" : " far-off";
+  };
+  return (["inputs", "outputs"] as const).flatMap((side) =>
+    node[side].map((port, index) => {
+      const style = { top: portTop(node, side, index) };
+      const [type, position] =
+        side === "inputs" ? (["target", Position.Left] as const) : (["source", Position.Right] as const);
+      return [
+        <Handle
+          key={`${side} ${port.id}`}
+          id={port.id}
+          className={`port${lit(side, port)}`}
+          {...{ type, position, style }}
+        />,
+        open.includes(port.id) && (
+          // By keyboard the details of the node have the same.
+          <button
+            key={`plus ${side} ${port.id}`}
+            type="button"
+            tabIndex={-1}
+            className={`plus nodrag ${side}`}
+            style={style}
+            aria-label={t("Add to {{list}}", { list: port.label || node.label })}
+            onClick={(event) => {
+              event.stopPropagation();
+              building.ask({ kind: side === "inputs" ? "input" : "output", node, port });
+            }}
+          >
+            +
+          </button>
+        ),
+      ];
+    }),
   );
 }
 

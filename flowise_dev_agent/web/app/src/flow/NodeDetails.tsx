@@ -2,6 +2,9 @@ import { useContext } from "react";
 import type { CanvasNode, FieldChange } from "../api/types";
 import { t } from "../i18n";
 import { duration } from "../ui/format";
+import { TextDiff } from "../ui/TextDiff";
+import { BuildSection } from "./BuildSection";
+import { BuildingContext } from "./building";
 import { EditingContext } from "./edits";
 import { HighlightContext, outputText } from "./highlight";
 import { paramLabel, rootOf } from "./layout";
@@ -19,6 +22,7 @@ interface Props {
 
 export function NodeDetails({ marked, instance, onClose }: Props) {
   const editing = useContext(EditingContext);
+  const building = useContext(BuildingContext);
   const { node, mark, fields } = marked;
   const ran = useContext(HighlightContext).run?.filter((step) => step.node_id === node.id) ?? [];
   const changed = new Set(fields.flatMap(({ name }) => [name, rootOf(name)]));
@@ -64,6 +68,7 @@ export function NodeDetails({ marked, instance, onClose }: Props) {
         </>
       )}
       {node.note && <p>{node.note}</p>}
+      {building && node.kind !== "note" && mark !== "removed" && <BuildSection node={node} building={building} />}
       {editing && instance && node.kind !== "note" && <NodeForm node={node} instance={instance} />}
       {!editing && rest.length > 0 && (
         <>
@@ -108,20 +113,18 @@ function OldNew({ field, marked }: { field: FieldChange; marked: MarkedNode }) {
   return (
     <div className="old-new">
       <strong>{label}</strong>
-      <Value text={full(marked.before) ?? field.before} kind="old" />
-      <Value text={full(marked.node) ?? field.after} kind="new" />
+      <TextDiff
+        before={readable(full(marked.before) ?? field.before)}
+        after={readable(full(marked.node) ?? field.after) || t("(none)")}
+      />
     </div>
   );
 }
 
-function Value({ text, kind = "" }: { text: string; kind?: "" | "old" | "new" }) {
-  const word = { "": "", old: `${t("Before")}: `, new: `${t("After")}: ` }[kind];
+function Value({ text }: { text: string }) {
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: a long value must scroll by keyboard too
-    <pre className={kind} tabIndex={0}>
-      {word && <span className="visually-hidden">{word}</span>}
-      {readable(text) || t("(none)")}
-    </pre>
+    <pre tabIndex={0}>{readable(text) || t("(none)")}</pre>
   );
 }
 

@@ -6,7 +6,7 @@ import type { CanvasNode } from "../api/types";
 import { t } from "../i18n";
 import { ErrorNote } from "../ui/ErrorNote";
 import { asked, type FormField, fieldsOf, type Schema } from "../ui/form/schema";
-import { EditingContext, type EditValue, valuesOf } from "./edits";
+import { EditingContext, type EditValue, editOf, valuesOf } from "./edits";
 import { ParamFiles } from "./ParamFiles";
 import { editable, Setting } from "./Settings";
 
@@ -24,7 +24,7 @@ export function NodeForm({ node, instance }: { node: CanvasNode; instance: strin
   const isFolded = ({ name, schema }: FormField) =>
     schema["x-additional"] && (before[name] ?? schema.default ?? "").toString() === (schema.default ?? "").toString();
   const [first, more] = [fields.filter((one) => !isFolded(one)), fields.filter(isFolded)];
-  const removed = editing.edits.removals.includes(node.id);
+  const removed = editing.edits.some((one) => one.op_type === "RemoveNode" && one.node_id === node.id);
   const draw = (field: FormField) => {
     const { name, label, kind } = field;
     const { format, "x-file-types": kinds } = field.schema;
@@ -36,7 +36,7 @@ export function NodeForm({ node, instance }: { node: CanvasNode; instance: strin
           key={name}
           keeps
           kinds={kinds}
-          files={editing.edits.values.find((one) => one.node_id === node.id && one.param === name)?.files ?? []}
+          files={editOf(editing.edits, node.id, name)?.files ?? []}
           onSet={setFiles}
         >
           <span className="field-name">{label}</span>

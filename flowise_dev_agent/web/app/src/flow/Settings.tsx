@@ -90,7 +90,7 @@ function Config({ type, instance, values, onSet }: Omit<Props, "field">) {
   );
   if (fields.length === 0) return null;
   return (
-    <details>
+    <details className="config">
       <summary>{t("Settings of {{name}}", { name: found.data.node.label })}</summary>
       <div className="stack tight more">
         {fields.map((field) => (

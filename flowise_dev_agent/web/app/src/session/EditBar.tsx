@@ -1,5 +1,5 @@
 import { useContext, useEffect } from "react";
-import { countEdits, type Editing, EditingContext } from "../flow/edits";
+import { type Editing, EditingContext } from "../flow/edits";
 import { t } from "../i18n";
 
 /** What the person has changed by hand and not sent yet. */
@@ -7,8 +7,9 @@ export function EditBar() {
   const editing = useContext(EditingContext);
   useUndoKeys(editing);
   if (!editing) return null;
-  const count = countEdits(editing.edits);
-  if (count === 0 && !editing.redo) return <small>{t("Click a node in the picture to change it by hand.")}</small>;
+  const count = editing.edits.length;
+  if (count === 0 && !editing.redo && !editing.undo)
+    return <small>{t("Click a node in the picture to change it by hand.")}</small>;
   return (
     <fieldset className="dock-row edit-bar" aria-label={t("Your changes")}>
       <span className="badge live" role="status">
@@ -28,7 +29,7 @@ export function EditBar() {
 }
 
 /** Ctrl+Z takes the last change back, Ctrl+Shift+Z or Ctrl+Y makes it again; in a text field they are the field's own. */
-function useUndoKeys(editing: Editing | null) {
+export function useUndoKeys(editing: Editing | null) {
   useEffect(() => {
     const pressed = (event: KeyboardEvent) => {
       if (!(event.ctrlKey || event.metaKey) || event.altKey) return;

@@ -2,6 +2,7 @@
 import type { Turn } from "../api/types";
 import { readable } from "../flow/readable";
 import { t } from "../i18n";
+import { TextDiff } from "../ui/TextDiff";
 
 type Edit = Turn["edits"][number];
 
@@ -14,19 +15,30 @@ export function HandEdits({ edits }: { edits: Edit[] }) {
     <ul className="hand-edits">
       {edits.map((edit, index) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: they do not change any more
-        <li key={index}>{edit.field ? <OfField edit={edit} /> : inWords(edit)}</li>
+        <li key={index}>
+          <HandEdit edit={edit} />
+        </li>
       ))}
     </ul>
   );
 }
 
+export const HandEdit = ({ edit }: { edit: Edit }) => (edit.field ? <OfField edit={edit} /> : inWords(edit));
+
 function OfField({ edit: { field, node, before, after } }: { edit: Edit }) {
   const [was, is] = [readable(before), readable(after) || t("(none)")];
+  if (was && Math.max(was.length, is.length) > SHORT)
+    return (
+      <>
+        {t("{{field}} of {{node}}", { field: t(field), node })}
+        <TextDiff before={was} after={is} />
+      </>
+    );
   return (
     <>
       {t("{{field}} of {{node}}", { field: t(field), node })}
       {": "}
-      {was && Math.max(was.length, is.length) <= SHORT && (
+      {was && (
         <>
           <span className="visually-hidden">{t("Before")} </span>
           <del>{was}</del> <span aria-hidden="true">→ </span>
@@ -50,6 +62,10 @@ function inWords({ op_type, node, other }: Edit): string {
       return t("Connected: {{node}} → {{other}}", { node, other });
     case "Disconnect":
       return t("Disconnected: {{node}} → {{other}}", { node, other });
+    case "SetPosition":
+      return t("Moved: {{node}}", { node });
+    case "SetLabel":
+      return t("Renamed: {{node}}", { node });
     default:
       return t("Changed: {{node}}", { node });
   }

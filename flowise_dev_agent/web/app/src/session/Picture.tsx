@@ -73,7 +73,8 @@ function Planned({ preview, session: { instance, status }, approved }: PlannedPr
         label={t("The planned flow. {{summary}}", { summary: preview.summary })}
         chosen={chosen}
         onChoose={setChosen}
-        arranged="compact"
+        // A flow that is changed looks as it did before.
+        arranged={preview.nodes.some((one) => one.placed) ? "flowise" : "compact"}
       >
         {!approved ? (
           <span className="badge wait">{t("Planned; nothing is written yet")}</span>

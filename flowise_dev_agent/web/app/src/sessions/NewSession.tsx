@@ -106,6 +106,9 @@ export function NewSession({ draft, keep, first, arrived }: Props) {
           <button type="submit" className="button primary large" disabled={start.isPending || away !== ""}>
             {start.isPending ? t("Starting the session…") : t("Start")}
           </button>
+          <Link href="/new" className="button">
+            {t("Build by hand")}
+          </Link>
           <Link href="/build" className="button">
             {t("Build step by step")}
           </Link>
@@ -119,7 +122,11 @@ export function NewSession({ draft, keep, first, arrived }: Props) {
         )}
         {away && !begun && !connected.isPending && (
           <div role="status" className="note warn">
-            <p>{t("The Flowise server “{{name}}” does not respond. You can start when it is back.", { name: away })}</p>
+            <p>
+              {service.data?.flowise[away]?.error?.code === "flowise_auth"
+                ? t("The Flowise server “{{name}}” refuses the key that this service has for it.", { name: away })
+                : t("The Flowise server “{{name}}” does not respond. You can start when it is back.", { name: away })}
+            </p>
             <p className="row">
               <button type="button" className="button" disabled={service.isFetching} onClick={() => service.refetch()}>
                 {t("Check again")}

@@ -7,6 +7,7 @@ import { flowList } from "../api/queries";
 import { listSessions } from "../api/sessions";
 import { t } from "../i18n";
 import { ago } from "./format";
+import { actionsNow } from "./paletteActions";
 import { MOST_SEARCHED, searched, tooLong } from "./tooLong";
 
 const SHOWN = 6;
@@ -28,9 +29,16 @@ export function Palette({ views, onClose }: Props) {
       queryFn: ({ signal }) => listSessions({ query: query || undefined, limit: SHOWN }, signal),
       placeholderData: (before) => before,
     }).data?.sessions ?? [];
-  const places = [...views, { path: "/build", title: t("Build step by step") }].filter((one) =>
-    one.title.toLowerCase().includes(query.toLowerCase()),
-  );
+  const places = [
+    ...views,
+    { path: "/new", title: t("Build by hand") },
+    { path: "/build", title: t("Build step by step") },
+  ].filter((one) => one.title.toLowerCase().includes(query.toLowerCase()));
+  const [offered] = useState(actionsNow);
+  // At once, so that Enter takes the first.
+  const actions = offered
+    .filter(([name]) => name.toLowerCase().includes(text.trim().toLowerCase()))
+    .slice(0, 2 * SHOWN);
   // The browser gives the focus back to where it was.
   useEffect(() => {
     dialog.current?.showModal();
@@ -50,6 +58,22 @@ export function Palette({ views, onClose }: Props) {
         </p>
         <Command.List label={t("Found")}>
           <Command.Empty>{t("Nothing found.")}</Command.Empty>
+          {actions.length > 0 && (
+            <Command.Group heading={t("This flow")}>
+              {actions.map(([name, act]) => (
+                <Command.Item
+                  key={name}
+                  value={`do ${name}`}
+                  onSelect={() => {
+                    dialog.current?.close();
+                    act();
+                  }}
+                >
+                  {name}
+                </Command.Item>
+              ))}
+            </Command.Group>
+          )}
           {flows.length > 0 && (
             <Command.Group heading={t("Flows")}>
               {flows.flatMap((flow) => {

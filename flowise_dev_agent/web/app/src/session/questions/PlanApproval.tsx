@@ -1,7 +1,7 @@
 import { useContext, useRef, useState } from "react";
 import { Link } from "wouter";
 import type { Action, DesignForm, InterruptOf } from "../../api/types";
-import { countEdits, EditingContext, filesOf, sentEdits } from "../../flow/edits";
+import { EditingContext, filesOf, sentEdits } from "../../flow/edits";
 import { PlainOperation } from "../../flow/PlainOperation";
 import { useStores } from "../../flow/stores";
 import { t } from "../../i18n";
@@ -33,7 +33,7 @@ export function PlanApprovalForm({ question, session, busy, send }: FormProps<In
   const [questions, setQuestions] = useDraft(`questions:${question.id}`, contract.test_questions);
   const feedback = useFeedback(question.id);
   const editing = useContext(EditingContext);
-  const edits = editing && countEdits(editing.edits) > 0 ? editing.edits : null;
+  const edits = editing && editing.edits.length > 0 ? editing.edits : null;
   const approvable = question.options.some((one) => one.value === "approve");
 
   const completes = question.reason === "starter" && !approvable;

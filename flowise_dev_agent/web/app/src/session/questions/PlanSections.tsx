@@ -3,7 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { type ReactNode, useContext } from "react";
 import { nodeType, sessionPreview } from "../../api/queries";
 import type { InterruptOf, Plan, PreviewNode } from "../../api/types";
-import { EditingContext } from "../../flow/edits";
+import { EditingContext, editOf } from "../../flow/edits";
 import { usePointer } from "../../flow/highlight";
 import { paramLabel } from "../../flow/layout";
 import { MarkBadge } from "../../flow/MarkBadge";
@@ -13,6 +13,7 @@ import { readable } from "../../flow/readable";
 import { t } from "../../i18n";
 import { worded } from "../../i18n/texts";
 import { fieldsOf, type Schema } from "../../ui/form/schema";
+import { TextDiff } from "../../ui/TextDiff";
 import { Findings } from "./controls";
 
 type PlanData = InterruptOf<"plan_approval">["data"];
@@ -100,7 +101,7 @@ function Placeholder({ text, data, drawn, instance }: PlaceholderProps) {
   const type = useQuery({ ...nodeType(node?.name ?? "", instance), enabled: Boolean(node && editing) });
   if (!node || !editing || !type.data) return text;
   const field = fieldsOf(type.data.form as Schema).find((one) => one.name === place.param);
-  const edit = editing.edits.values.find((one) => one.node_id === place.node_id && one.param === place.param);
+  const edit = editOf(editing.edits, place.node_id, place.param);
   return (
     <ParamFiles
       keeps={field?.schema.format === "file"}
@@ -261,8 +262,7 @@ function ValueLine({ value }: { value: Value }) {
       ) : (
         <>
           <small>{label}</small>
-          {before && <Text text={before} word={t("Now")} />}
-          <Text text={after} word={before ? t("Then") : ""} />
+          {before ? <TextDiff before={before} after={after} /> : <Text text={after} />}
         </>
       )}
       {value.loses_text && <p className="note warn">{t("The text that is there now goes.")}</p>}
@@ -270,14 +270,11 @@ function ValueLine({ value }: { value: Value }) {
   );
 }
 
-function Text({ text, word }: { text: string; word: string }) {
+function Text({ text }: { text: string }) {
   return (
-    <>
-      {word && <small>{word}</small>}
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a long value must scroll by keyboard too */}
-      <p className="plan-text" tabIndex={0}>
-        {text}
-      </p>
-    </>
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: a long value must scroll by keyboard too
+    <p className="plan-text" tabIndex={0}>
+      {text}
+    </p>
   );
 }

@@ -1,7 +1,7 @@
 import { useContext, useId, useState } from "react";
 import type { Action, InterruptOf } from "../../api/types";
 import { inWords } from "../../flow/difference";
-import { countEdits, EditingContext, filesOf, opsOf } from "../../flow/edits";
+import { EditingContext, filesOf, opsOf } from "../../flow/edits";
 import { t } from "../../i18n";
 import { worded, wordedList } from "../../i18n/texts";
 import { AddCredential } from "../../ui/AddCredential";
@@ -23,7 +23,7 @@ export function ResultReviewForm({ question, session, busy, send }: FormProps<In
   const [deploy, setDeploy] = useState(true);
   const [chosen, setChosen] = useState(newest);
   const editing = useContext(EditingContext);
-  const edits = editing && countEdits(editing.edits) > 0 ? editing.edits : null;
+  const edits = editing && editing.edits.length > 0 ? editing.edits : null;
   const updates = session.operation_mode === "update";
   const worse = [...new Set(regressions.filter((one) => one.worse).map((one) => one.question))];
 
@@ -109,6 +109,8 @@ export function ResultReviewForm({ question, session, busy, send }: FormProps<In
         options={options}
         busy={busy}
         onChoose={choose}
+        // After a failure it is not what the page suggests.
+        doubted={verdict && !verdict.done && verdict.headline !== "not_tested" && !edits ? "accept" : null}
         composer={{ feedback, label: t("What should be different?"), sends: "iterate" }}
       >
         <EditBar />

@@ -32,6 +32,8 @@ interface ChoicesProps {
   onChoose: (action: Action) => void;
   /** Actions that another control of the form offers. */
   without?: Action[];
+  /** An action that is not the primary one, although it comes first. */
+  doubted?: Action | null;
   /** The field for words, and the action that sends them. */
   composer?: { feedback: Feedback; label: string; sends: Action };
   children?: ReactNode;
@@ -41,7 +43,7 @@ interface ChoicesProps {
  * A button for each action that the question offers; the first one is the primary one. Below them the field for words
  * with the action that sends it. All of it stays in sight while the question is longer than the window.
  */
-export function Choices({ options, busy, onChoose, without = [], composer, children }: ChoicesProps) {
+export function Choices({ options, busy, onChoose, without = [], doubted, composer, children }: ChoicesProps) {
   const [unconfirmed, setUnconfirmed] = useState<Option | null>(null);
   const refusal = useContext(Refusal);
   const id = useId();
@@ -74,7 +76,7 @@ export function Choices({ options, busy, onChoose, without = [], composer, child
     );
   }
   // What the service names first; where words are the answer, that is what sends them.
-  const leading = options.find((one) => !without.includes(one.value));
+  const leading = options.find((one) => !without.includes(one.value) && one.value !== doubted);
   const press = (one: Option) => (one.value in DESTRUCTIVE ? setUnconfirmed(one) : onChoose(one.value));
   return (
     <div className="dock">

@@ -1,0 +1,111 @@
+/** What can be done with a node of a flow that is built: its name, its lines, its place, and what is missing. */
+import { useContext } from "react";
+import type { CanvasNode } from "../api/types";
+import { t } from "../i18n";
+import { findingText } from "../i18n/texts";
+import { type Building, cut, isStep } from "./building";
+import { EditingContext } from "./edits";
+
+export function BuildSection({ node, building }: { node: CanvasNode; building: Building }) {
+  const editing = useContext(EditingContext);
+  if (!editing) return null;
+  const found = building.findings.get(node.id) ?? [];
+  const port = (side: "inputs" | "outputs", name: string) => node[side].find((one) => one.name === name);
+  return (
+    <div className="stack tight build-section">
+      {found.length > 0 && (
+        <ul className="plain stack tight" aria-label={t("What is missing here")}>
+          {found.map((one) => {
+            const input = one.code === "REQUIRED_ANCHOR_UNCONNECTED" ? port("inputs", one.field) : undefined;
+            return (
+              <li key={`${one.code} ${one.field}`} className={one.severity === "error" ? "note bad" : "note warn"}>
+                <p>{findingText(one)}</p>
+                {input && (
+                  <button
+                    type="button"
+                    className="button small"
+                    onClick={() => building.ask({ kind: "input", node, port: input })}
+                  >
+                    {t("Choose what goes there")}
+                  </button>
+                )}
+              </li>
+            );
+          })}
+        </ul>
+      )}
+      <label className="field">
+        {t("Name")}
+        <input
+          key={node.label}
+          defaultValue={node.label}
+          maxLength={200}
+          onBlur={({ target }) => {
+            const label = target.value.trim();
+            if (label && label !== node.label) editing.add({ op_type: "SetLabel", node_id: node.id, label });
+          }}
+        />
+      </label>
+      {(["inputs", "outputs"] as const).map((side) => {
+        const ports = node[side].filter(
+          (one) => side === "inputs" || isStep(node) || ends(building, node, one.id).length > 0,
+        );
+        if (ports.length === 0) return null;
+        return (
+          <fieldset key={side} className="parts">
+            <legend>{side === "inputs" ? t("Comes in") : t("Leads to")}</legend>
+            {ports.map((one) => (
+              <div key={one.id} className="port-row">
+                <span>{one.label || (side === "inputs" ? t("Steps before") : t("Next step"))}</span>
+                {ends(building, node, one.id).map(({ edge, other }) => (
+                  <span key={edge.id} className="chip">
+                    {other.label}
+                    <button
+                      type="button"
+                      className="button plain small"
+                      aria-label={t("Disconnect {{node}}", { node: other.label })}
+                      onClick={() => editing.add(cut(edge))}
+                    >
+                      ✕
+                    </button>
+                  </span>
+                ))}
+                {(side === "inputs" ? node.name !== "startAgentflow" : isStep(node)) && (
+                  <button
+                    type="button"
+                    className="button plain small"
+                    aria-label={t("Add to {{list}}", { list: one.label || node.label })}
+                    onClick={() => building.ask({ kind: side === "inputs" ? "input" : "output", node, port: one })}
+                  >
+                    +
+                  </button>
+                )}
+              </div>
+            ))}
+          </fieldset>
+        );
+      })}
+      <div className="row">
+        <button type="button" className="button small" onClick={() => building.ask({ kind: "replace", node })}>
+          {t("Replace")}
+        </button>
+        <button type="button" className="button small" onClick={() => building.duplicate(node)}>
+          {t("Duplicate")}
+        </button>
+        <button type="button" className="button small" onClick={() => building.copy(node)}>
+          {t("Copy")}
+        </button>
+      </div>
+    </div>
+  );
+}
+
+/** What a port is connected to. */
+function ends({ nodes, edges }: Building, node: CanvasNode, handle: string) {
+  return edges.flatMap((edge) => {
+    const here = edge.source === node.id && edge.source_handle === handle;
+    if (!here && !(edge.target === node.id && edge.target_handle === handle)) return [];
+    const other = nodes.find((one) => one.id === (here ? edge.target : edge.source));
+    return other ? [{ edge, other }] : [];
+  });
+}

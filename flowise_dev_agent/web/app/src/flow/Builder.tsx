@@ -1,0 +1,233 @@
+/** The picture of a flow that can be built by hand: nodes are added, connected, moved and set. */
+import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { lazy, type ReactNode, Suspense, useEffect, useMemo, useState } from "react";
+import { flowPreview, nodeType } from "../api/queries";
+import type { CanvasNode, CanvasView, FlowPreview } from "../api/types";
+import { t } from "../i18n";
+import { useUndoKeys } from "../session/EditBar";
+import { ErrorNote } from "../ui/ErrorNote";
+import { fieldsOf, type Schema, type Values } from "../ui/form/schema";
+import { offerActions } from "../ui/paletteActions";
+import {
+  type Building,
+  BuildingContext,
+  copied,
+  fits,
+  keepCopied,
+  lineOf,
+  type Place,
+  placed,
+  withoutCredentials,
+} from "./building";
+import { type Editing, EditingContext, edited, freeId, opsOf, useEdits, valuesOf } from "./edits";
+import { FlowCanvas } from "./FlowCanvas";
+import { Legend } from "./FlowDiff";
+import { inWords } from "./layout";
+import { type Marked, previewed, unmarked } from "./merge";
+import { NodeDetails } from "./NodeDetails";
+
+const TypePicker = lazy(() => import("./TypePicker").then((module) => ({ default: module.TypePicker })));
+
+/** The changes to a flow, or to a new one, and the flow with them. */
+export function useBuild(chatflowId: string | null, instance: string | undefined) {
+  const editing = useEdits(`flow:${instance ?? ""}:${chatflowId ?? "new"}`, true);
+  const ops = opsOf(editing.edits);
+  const preview = useQuery(flowPreview(chatflowId, instance, editing.base, ops));
+  const { data, isPlaceholderData } = preview;
+  const first = editing.edits.length > 0 && !editing.base && data && !isPlaceholderData ? data.sha256 : "";
+  useEffect(() => {
+    if (first) editing.rebase(first);
+  });
+  return { editing, drawn: data, error: preview.error };
+}
+
+interface Props {
+  /** As the server has it, until it is drawn with the changes; null for a new flow. */
+  graph: CanvasView | null;
+  instance: string;
+  editing: Editing;
+  drawn: FlowPreview | undefined;
+  error: Error | null;
+  actions: Record<string, (() => void) | null>;
+}
+
+export function Builder({ graph, instance, editing, drawn, error, actions }: Props) {
+  const [chosen, choose] = useState<string | null>(null);
+  const [place, ask] = useState<Place | null>(null);
+  const queries = useQueryClient();
+  const flow = useMemo<Marked>(() => {
+    const base = drawn ? previewed(drawn.preview) : graph ? unmarked(graph) : { nodes: [], edges: [] };
+    return edited(base, editing.edits);
+  }, [drawn, graph, editing.edits]);
+  const nodes = useMemo(() => flow.nodes.filter((one) => one.mark !== "removed").map((one) => one.node), [flow]);
+  const edges = useMemo(() => flow.edges.filter((one) => one.mark !== "removed").map((one) => one.edge), [flow]);
+  const marked = flow.nodes.find(({ node }) => node.id === chosen);
+
+  function add(name: string, at: Place, label?: string, params?: Values) {
+    const id = freeId(name, [
+      ...flow.nodes.map((one) => one.node.id),
+      ...editing.edits.map((one) => one.node_id ?? ""),
+    ]);
+    const [first, ...rest] = placed(at, name, id, nodes);
+    if (!first) return;
+    editing.add({ ...first, ...(label && { label }), ...(params && { params }) }, ...rest);
+    choose(at.kind === "replace" ? at.node.id : id);
+  }
+  function connect(at: Place, other: CanvasNode) {
+    if (at.kind !== "input" && at.kind !== "output") return;
+    const [from, to] = at.kind === "input" ? [other, at.node] : [at.node, other];
+    const outputs = at.kind === "input" ? from.outputs : [at.port];
+    const inputs = at.kind === "input" ? [at.port] : to.inputs;
+    for (const output of outputs)
+      for (const input of inputs)
+        if (fits(from, output, to, input)) return editing.add(lineOf("Connect", from, output, to.id, input.name));
+  }
+  /** The settings of a node for another one like it. */
+  async function settings(node: CanvasNode): Promise<Values> {
+    const { form } = await queries.fetchQuery(nodeType(node.name, instance));
+    const fields = fieldsOf(form as Schema);
+    const names = new Set(fields.flatMap((one) => [one.name, one.schema["x-config"]]));
+    const values = Object.entries(valuesOf(node, fields)).filter(
+      ([name, value]) => names.has(name) && value !== undefined,
+    );
+    return withoutCredentials(Object.fromEntries(values)) as Values;
+  }
+  const copyTitle = (label: string) => t("{{node}} (copy)", { node: label });
+  const findings = useMemo(
+    () =>
+      Map.groupBy(
+        drawn?.findings.filter((one) => one.origin !== "base" && one.op_index === null) ?? [],
+        (one) => one.where,
+      ),
+    [drawn],
+  );
+  const building: Building = {
+    ask,
+    nodes,
+    edges,
+    findings: editing.edits.length > 0 ? findings : NO_FINDINGS,
+    duplicate: async (node) => add(node.name, FREE, copyTitle(node.label), await settings(node)),
+    copy: async (node) => keepCopied({ name: node.name, label: node.label, params: await settings(node) }),
+  };
+  const paste = () => {
+    const kept = copied();
+    if (kept) add(kept.name, FREE, kept.label, kept.params);
+  };
+  // Its functions work on what is drawn now.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a new one draws every node again
+  const context = useMemo(() => building, [nodes, edges, findings, editing.edits]);
+
+  useUndoKeys(editing);
+  useKeys(chosen, (id, key) => {
+    const node = nodes.find((one) => one.id === id);
+    if (key === "v") return paste();
+    if (!node) return;
+    if (key === "delete") editing.toggleRemoval(node.id);
+    else if (key === "d") void building.duplicate(node);
+    else if (key === "c") void building.copy(node);
+    else {
+      const [x, y] = STEPS[key] ?? [0, 0];
+      editing.add({ op_type: "SetPosition", node_id: node.id, x: node.x + x, y: node.y + y });
+    }
+  });
+  const offered: Record<string, (() => void) | null> = {
+    [t("Add a node…")]: () => ask(FREE),
+    [t("Paste")]: copied() ? paste : null,
+    [t("Undo")]: editing.undo,
+    [t("Redo")]: editing.redo,
+    ...actions,
+    ...Object.fromEntries(
+      nodes.map((node) => [t("Node: {{node}}", { node: `${node.label} (${node.id})` }), () => choose(node.id)]),
+    ),
+  };
+  useEffect(() => offerActions(offered));
+
+  return (
+    <EditingContext value={editing}>
+      <BuildingContext value={context}>
+        <div className="change-canvas">
+          <FlowCanvas
+            flow={flow}
+            label={inWords({ kind: drawn?.preview.kind ?? "", nodes, edges, cut: false })}
+            chosen={chosen}
+            onChoose={choose}
+          >
+            <button type="button" className="button small" onClick={() => ask(FREE)}>
+              {t("Add a node…")}
+            </button>
+            <Legend marked={flow} />
+          </FlowCanvas>
+          {flow.nodes.length === 0 && (
+            <Empty>
+              <button type="button" className="button primary" onClick={() => ask(FREE)}>
+                {t("Add a node…")}
+              </button>
+              <button type="button" className="button" onClick={() => add("startAgentflow", FREE)}>
+                {t("Start a flow of steps")}
+              </button>
+            </Empty>
+          )}
+          <ErrorNote error={error} />
+          {marked && (
+            <NodeDetails key={marked.node.id} marked={marked} instance={instance} onClose={() => choose(null)} />
+          )}
+        </div>
+        {place && (
+          <Suspense>
+            <TypePicker
+              place={place}
+              nodes={nodes}
+              instance={instance}
+              onType={(name) => add(name, place)}
+              onNode={(node) => connect(place, node)}
+              onClose={() => ask(null)}
+            />
+          </Suspense>
+        )}
+      </BuildingContext>
+    </EditingContext>
+  );
+}
+
+const FREE: Place = { kind: "free" };
+const NO_FINDINGS: Building["findings"] = new Map();
+/** Pixels of a move by key. */
+const STEP = 20;
+const STEPS: Record<string, [number, number]> = {
+  arrowright: [STEP, 0],
+  arrowleft: [-STEP, 0],
+  arrowdown: [0, STEP],
+  arrowup: [0, -STEP],
+};
+
+function Empty({ children }: { children: ReactNode }) {
+  return (
+    <div className="empty-flow stack">
+      <p>{t("An empty flow. Begin with a node, and connect others to it.")}</p>
+      <div className="row">{children}</div>
+    </div>
+  );
+}
+
+/** Delete, Ctrl+C, Ctrl+V, Ctrl+D and Shift with an arrow, for the node that has the focus or is chosen. */
+function useKeys(chosen: string | null, act: (id: string | null, key: string) => void) {
+  useEffect(() => {
+    const pressed = (event: KeyboardEvent) => {
+      const target = event.target as HTMLElement | null;
+      if (target?.closest?.("input, textarea, select, dialog, [contenteditable]")) return;
+      const id = target?.closest<HTMLElement>(".react-flow__node")?.dataset.id ?? chosen;
+      const key = event.key.toLowerCase();
+      const held = event.ctrlKey || event.metaKey;
+      const known = held
+        ? ["c", "v", "d"].includes(key) && !event.shiftKey && !(key === "c" && String(getSelection()))
+        : event.shiftKey
+          ? key in STEPS
+          : key === "delete";
+      if (!known || event.altKey || (!id && key !== "v")) return;
+      event.preventDefault();
+      act(id, key);
+    };
+    window.addEventListener("keydown", pressed);
+    return () => window.removeEventListener("keydown", pressed);
+  });
+}
