@@ -71,6 +71,8 @@ def with_ops(plan: Plan, ops: Sequence[PatchOp], base: GraphIR, schemas: Schemas
         and not any(value.node_id == id_ and overlap(value.param, field) for id_, field in fields)
     ]
     touched = {*gone, *(id_ for id_, _ in fields)}
+    # What stood in for something that the person has given now.
+    filled = [f"{one.node_id}.{one.param}: {one.value}" for one in plan.values if one not in left]
     answer = AmendAnswer(
         nodes=nodes,
         removals=gone,
@@ -81,7 +83,13 @@ def with_ops(plan: Plan, ops: Sequence[PatchOp], base: GraphIR, schemas: Schemas
     )
     came = [schema for node in nodes if (schema := schemas.get(node.node_name))]
     credentials = [*required_types(came, {}), *nested_types(ops, schemas, {})]
-    kept = plan.model_copy(update={"values": left, "kept": [id_ for id_ in plan.kept if id_ not in touched]})
+    kept = plan.model_copy(
+        update={
+            "values": left,
+            "kept": [id_ for id_ in plan.kept if id_ not in touched],
+            "placeholders": [one for one in plan.placeholders if not any(one in text for text in filled)],
+        }
+    )
     wider = amended(kept, answer, credentials, schemas, reason=text("plan.reason.taken_out"))
     made = capability_of(wider, schemas, base)
     return wider.model_copy(update={"capability": with_agreed(made, plan.capability)})

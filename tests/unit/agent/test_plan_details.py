@@ -7,7 +7,17 @@ import pytest
 from flowise_dev_agent.approval.binding import capability_of
 from flowise_dev_agent.approval.manual_edits import with_ops
 from flowise_dev_agent.knowledge.nodes import NodeStore
-from flowise_dev_agent.patch import AddNode, Connect, Finding, GraphIR, PatchOp, RemoveNode, Schemas, compile_ops
+from flowise_dev_agent.patch import (
+    AddNode,
+    Connect,
+    Finding,
+    GraphIR,
+    PatchOp,
+    RemoveNode,
+    Schemas,
+    SetParam,
+    compile_ops,
+)
 from flowise_dev_agent.planning.details import plan_details
 from flowise_dev_agent.planning.permissions import capability_words
 from flowise_dev_agent.planning.plan_text import plan_markdown
@@ -40,6 +50,18 @@ def test_p123_what_code_says_of_a_part_is_said_in_the_persons_language(catalogue
     shown = plan_markdown(stored, language="de")
     assert say_in("de", "plan.reason.taken_out") in shown
     assert say("plan.reason.taken_out") not in shown
+
+
+def test_what_stood_in_for_a_text_that_the_person_gives_is_no_more_to_be_filled_in(catalogue: NodeStore) -> None:
+    stand_in = "[PLACEHOLDER: the return policy]"
+    wanted = contract(
+        planned("plainText_0", existing=False),
+        values=[PlannedValue(node_id="plainText_0", param="text", value=stand_in)],
+        placeholders=[stand_in, "chatOpenAI_0.basepath: [PLACEHOLDER: the address]"],
+    )
+    given = SetParam(node_id="plainText_0", param_name="text", value="30 days.")
+    after = with_ops(wanted, [given], GraphIR.empty(), catalogue.schemas)
+    assert after.placeholders == ["chatOpenAI_0.basepath: [PLACEHOLDER: the address]"]
 
 
 def test_p123_a_criterion_that_no_test_shows_says_so_in_the_persons_language() -> None:
