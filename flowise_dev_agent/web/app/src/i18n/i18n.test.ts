@@ -1,6 +1,6 @@
 import { afterEach, expect, it, vi } from "vitest";
 import { ago, plural } from "../ui/format";
-import { speak, t } from ".";
+import { inSentence, speak, t } from ".";
 import german from "./de.json";
 import english from "./en.json";
 import spanish from "./es.json";
@@ -62,6 +62,7 @@ it("speaks the language that the person chose, else the browser's, else English"
   expect(preferredLanguage()).toBe("en");
   await speak("de");
   expect(t("Approve")).toBe("Genehmigen");
+  expect(inSentence("Schritte")).toBe("Schritte");
   expect([plural(1, "question"), plural(2, "question")]).toEqual(["1 Frage", "2 Fragen"]);
   expect(ago("2026-01-01T09:57:00Z", Date.parse("2026-01-01T10:00:00Z"))).toBe("vor 3 Minuten");
   // What no file has is shown as it is.

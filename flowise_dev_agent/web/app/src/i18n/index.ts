@@ -26,5 +26,8 @@ export async function speak(language: Language): Promise<void> {
 
 export const language = (): Language => known(i18next.language) ?? "en";
 
+/** A title inside of a sentence: German nouns stay as they are. */
+export const inSentence = (title: string): string => (language() === "de" ? title : title.toLowerCase());
+
 /** The text in the person's language; a text that no file has is shown as it is. */
 export const t = (text: string, values?: Record<string, string | number>): string => i18next.t(text, values ?? {});

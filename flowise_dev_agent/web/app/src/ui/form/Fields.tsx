@@ -1,6 +1,6 @@
 /** The form of the page: the fields of a JSON Schema, each with its label, hint and limits. */
 import { type ReactNode, useEffect, useId, useRef, useState } from "react";
-import { t } from "../../i18n";
+import { inSentence, t } from "../../i18n";
 import { tooLong } from "../tooLong";
 import { asked, type FormField, type Listed, readValue, textOf, type Values, withListed } from "./schema";
 
@@ -309,7 +309,7 @@ function Rows({ field, value, onChange, ...common }: FieldProps) {
           {...(lacks && { "data-lacking": true, "aria-describedby": id })}
           onClick={() => change([...rows, blankOf(columns)], rows.length, "input, select, textarea")}
         >
-          {t("Add to {{list}}", { list: label.toLowerCase() })}
+          {t("Add to {{list}}", { list: inSentence(label) })}
         </button>
       </div>
     </fieldset>
