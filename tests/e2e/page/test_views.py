@@ -140,7 +140,7 @@ async def test_p07_p71_a_stale_base_is_decided_on_the_canvas_and_the_draft_promo
         theirs = page.get_by_label("Changes by someone else")
         await expect(theirs.locator(".fnode .mark")).to_have_count(1, timeout=WORK_MS)
         await theirs.get_by_role("tab", name="List").click()
-        await expect(theirs.locator(".change-list .new")).to_have_text("theirs")
+        await expect(theirs.locator(".change-list ins")).to_have_text("After theirs")
         await expect(page.get_by_role("region", name="The flow has changed in Flowise")).to_be_visible()
         await page.get_by_role("button", name="Keep both").click()
         accept = page.get_by_role("button", name="Accept")
