@@ -9,6 +9,7 @@ from flowise_dev_agent.agent.state import AgentState, CredentialState, Update
 from flowise_dev_agent.approval import manual_edits
 from flowise_dev_agent.knowledge.credential_store import CredentialStore
 from flowise_dev_agent.patch import GraphIR, PatchOp
+from flowise_dev_agent.patch.model.labels import credential_name
 from flowise_dev_agent.redaction import masked
 from flowise_dev_agent.schemas.interrupts import (
     CredentialCandidate,
@@ -71,8 +72,8 @@ async def with_edits(
 
 def credential_question(missing: list[MissingCredential]) -> CredentialCheckInterrupt:
     """Interrupt that asks for the missing credentials."""
-    absent = [item.type for item in missing if not item.candidates]
-    several = [item.type for item in missing if item.candidates]
+    absent = [credential_name(item.type) for item in missing if not item.candidates]
+    several = [credential_name(item.type) for item in missing if item.candidates]
     parts: list[str] = []
     if absent:
         parts.append(text("interrupt.credential_missing", types=absent))

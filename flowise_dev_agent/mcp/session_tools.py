@@ -226,7 +226,8 @@ async def read_trace(
     lines = [f"- {step.label or step.node_id} ({step.name}): {step.error or step.status}" for step in trace.steps]
     lines += [f"- tool {tool.tool}: {tool.error or 'ok'}" for tool in trace.used_tools]
     said = [f"> {turn.said}\n{turn.answer}" for turn in trace.turns]
-    return succeeded([*said, "Steps and tools:", *(lines or ["none"])], trace)
+    cut = ["Some texts were shortened, or steps left out."] if trace.cut else []
+    return succeeded([*cut, *said, "Steps and tools:", *(lines or ["none"])], trace)
 
 
 async def _wait_and_report(ctx: ToolContext, view: SessionView, wait_secs: float) -> CallToolResult:

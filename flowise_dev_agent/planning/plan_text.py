@@ -16,8 +16,8 @@ from flowise_dev_agent.schemas.plan import NO_TEST, Criterion, Part, Plan, TestC
 from flowise_dev_agent.schemas.shown_plan import NamedNode, ShownPlan
 from flowise_dev_agent.texts import LANGUAGES, say_in, translated
 
-#: Limits: characters of the goal, of the quote of a covered part, and names in a list.
-_GOAL, _QUOTE, _PURPOSE, _NAMES = 200, 70, 110, 8
+#: Limits: characters of the goal, of the quote of a covered part and of a purpose; names in a list, and for a part.
+_GOAL, _QUOTE, _PURPOSE, _NAMES, _COVERING = 200, 70, 110, 8, 3
 #: Share of words that the plan has not said before: with fewer, a step or a reason says nothing new.
 _NEW_IN_STEP, _NEW_IN_REASON = 0.5, 0.4
 _SENTENCE_END: Final = re.compile(r"(?<=[.!?])\s+")
@@ -208,6 +208,8 @@ class _Words:
             own = dict.fromkeys(one.node_id for one in values)
             does = [f"**{self.title(id_)}**" for id_ in own]
             does += [self._does(id_) for id_ in part.nodes if id_ not in own]
+            if len(does) > _COVERING:
+                does = [*does[:_COVERING], self._said("plan.more", number=len(does) - _COVERING)]
             words = [
                 *does,
                 *(

@@ -257,6 +257,8 @@ def trial_text(
         for tool in trace.used_tools[:_STEPS_SHOWN]
     ]
     sources = [shortened(source.text, step) for source in trace.sources[:_SOURCES_SHOWN]]
+    for shown, every in (steps, trace.steps), (tools, trace.used_tools), (sources, trace.sources):
+        shown += [f"... and {len(every) - len(shown)} more"] if len(every) > len(shown) else []
     said = [
         f"<question>{as_data(turn.said)}</question>\n<answer>{as_data(shortened(turn.answer, answer))}</answer>"
         for turn in turns

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from flowise_dev_agent.patch import GraphIR, Schemas
-from flowise_dev_agent.patch.model.labels import credential_name, in_words
+from flowise_dev_agent.patch.model.labels import credential_name, in_words, titled
 from flowise_dev_agent.patch.model.placeholders import MARK, stands_in
 from flowise_dev_agent.planning.passes.feasibility import VARIABLE_TO_CREATE
 from flowise_dev_agent.sanitize import shortened
@@ -27,6 +27,7 @@ def to_do(
     """A sentence for each thing, with its places. `credentials` are the types that are still to be chosen."""
     places: dict[tuple[str, str], list[str]] = {}
     words: dict[tuple[str, str], str] = {}
+    to_fill = {node.id for node in graph.nodes if any(_is_open(value) for _, value in settings_in(node.inputs))}
     for code, what, where in _to_fill(graph, titles, schemas):
         key = (code, _plain(what))
         words.setdefault(key, what)
@@ -46,10 +47,12 @@ def to_do(
         told.append(named)
         node_id, _, param = place.partition(".")
         known = node_id in titles and param
+        if not known and any(one in promised for one in to_fill):
+            continue
         found.append(
             text(_FILL, places=text("to_do.place", node=titles[node_id], field=in_words(param)), what=what)
             if known
-            else text("to_do.give", what=promised.rstrip("."))
+            else text("to_do.give", what=titled(promised.rstrip("."), titles))
         )
     for type_ in credentials:
         nodes = ", ".join(
@@ -71,6 +74,12 @@ def to_do(
     return list(dict.fromkeys(found))[:_MOST]
 
 
+def _is_open(value: object) -> bool:
+    """True for a text that is still to be filled in; what is inside of JSON texts comes by itself."""
+    as_json = isinstance(value, str) and value[:1] in ("[", "{") and not value.startswith(MARK)
+    return isinstance(value, str) and not as_json and (MARK in value or stands_in(value))
+
+
 def _plain(what: str) -> str:
     """Words of a thing to supply, by which it is known again."""
     return " ".join(_WORD.findall(what.casefold()))
@@ -88,13 +97,11 @@ def _to_fill(graph: GraphIR, titles: Mapping[str, str], schemas: Schemas) -> Ite
         schema = schemas.get(node.name)
         labels = {entry["name"]: str(entry.get("label") or "") for entry in schema.input_definitions} if schema else {}
         for name, value in settings_in(node.inputs):
-            # The values of rows and settings that are stored as JSON text come by themselves.
-            as_json = isinstance(value, str) and value[:1] in ("[", "{") and not value.startswith(MARK)
-            if not isinstance(value, str) or as_json or not (MARK in value or stands_in(value)):
+            if not isinstance(value, str) or not _is_open(value):
                 continue
             where = text("to_do.place", node=titles.get(node.id, node.label), field=labels.get(name) or in_words(name))
             if value.startswith("data:"):
-                yield _FILE, value.rpartition("filename:")[2], where
+                yield _FILE, value, where
             else:
                 for what in _PLACEHOLDER.findall(value):
                     yield _FILL, shortened(what.strip(), _SHOWN), where

@@ -9,14 +9,13 @@ from typing import Final
 
 from flowise_dev_agent.patch.model.field_kinds import PROSE
 from flowise_dev_agent.patch.model.json_text import is_uuid
-from flowise_dev_agent.patch.model.labels import field_name, in_words
+from flowise_dev_agent.patch.model.labels import field_name, in_words, without_id
 from flowise_dev_agent.patch.model.placeholders import MARK, stands_in
 from flowise_dev_agent.schemas.base import JsonValue
 from flowise_dev_agent.schemas.shown_plan import ShownValue
 
 #: Longer texts and texts of several lines get their own lines.
 _ON_THE_LINE: Final = 80
-_ID_AND_NAME: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}:(.+)", re.DOTALL)
 _SENTENCE_END: Final = re.compile(r"(?<=[.!?])\s+")
 #: Field of a row in a list.
 _IN_ROW: Final = re.compile(r"(.+)\[\d+\]\.(\w+)")
@@ -140,8 +139,7 @@ class ValueText:
                 return self._readable(json.loads(value), between)
         if value.startswith("data:") and stands_in(value):
             return self._said("plan.file_to_come")
-        if named := _ID_AND_NAME.fullmatch(value):
-            return named[1]
+        value = without_id(value)
         return self._names.get(value) or (self._said("plan.chosen_by_id") if is_uuid(value) else value)
 
 

@@ -59,7 +59,8 @@ class TestedFlow:
     names: RuntimeNames = field(default_factory=dict[str, frozenset[str]])
     #: Replies have the documents that were found.
     shows_sources: bool = True
-    nodes: frozenset[str] = frozenset()
+    #: Titles of the nodes, by id.
+    nodes: Mapping[str, str] = field(default_factory=dict[str, str])
     #: Answers that the flow gives when it gave up.
     fallbacks: frozenset[str] = frozenset()
     #: What a reply cannot show (steps of a chatflow, hidden documents) counts as not met.
@@ -74,7 +75,7 @@ class TestedFlow:
         return cls(
             names=runtime_names(graph),
             shows_sources=sources and not any(stands_in(value) for _, value in settings),
-            nodes=frozenset(node.id for node in graph.nodes),
+            nodes={node.id: node.label or node.id for node in graph.nodes},
             fallbacks=frozenset(squeezed(one) for one in (*given_up, *_GAVE_UP)),
         )
 
@@ -239,12 +240,12 @@ def unmet_by(trial: Trial, trace: Trace, expect: Expectation, flow: TestedFlow) 
     if trace.steps or flow.strict:
         found += [
             # A made-up answer may lead another way.
-            Unmet(text("verdict.step_not_run", step=node), hard=not trial.simulated)
+            Unmet(text("verdict.step_not_run", step=flow.nodes.get(node, node)), hard=not trial.simulated)
             for node in expect.branch
             if node not in ran
         ]
     found += [
-        Unmet(text("verdict.tool_not_used", tool=tool), hard=True)
+        Unmet(text("verdict.tool_not_used", tool=flow.nodes.get(tool, tool)), hard=True)
         for tool in expect.tools
         if not any(name in one or one in name for name in _called(tool, flow.names) for one in used if one)
     ]

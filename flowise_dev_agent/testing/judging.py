@@ -317,9 +317,9 @@ def _part(part: Part, verdicts: Sequence[CriterionVerdict], change: PlanChange) 
     # A removed node is verified by its absence.
     ids = {*(node.id for node in change.after.nodes), *plan.removals}
     if absent := [node for node in part.nodes if node not in ids]:
-        return given("missing", text("verdict.nodes_missing", nodes=", ".join(absent)))
+        return given("missing", text("verdict.nodes_missing", nodes=", ".join(map(change.title, absent))))
     if stay := [node for node in part.nodes if change.stays(node)]:
-        return given("missing", text("verdict.nodes_stay", nodes=", ".join(stay)))
+        return given("missing", text("verdict.nodes_stay", nodes=", ".join(map(change.title, stay))))
     by_id = {verdict.id: verdict for verdict in verdicts}
     own = [by_id[item.id] for item in plan.criteria if item.part == part.id and item.id in by_id]
     edited = {path for item in plan.criteria if by_id[item.id].state == "shown" for path in item.settings}

@@ -47,6 +47,12 @@ class PlanChange:
         """True for a text that the flow had before the session, as it was or edited."""
         return bool(field_of(self.before, f"{value.node_id}.{value.param}"))
 
+    def title(self, node_id: str) -> str:
+        """Title of a node of the flow or the plan."""
+        node = self.after.node(node_id) or self.before.node(node_id)
+        planned = next((one.label or in_words(one.node_name) for one in self.plan.nodes if one.node_id == node_id), "")
+        return (node.label if node else "") or planned or node_id
+
     def field_in_words(self, path: str) -> str:
         """Title of a node and name of its field."""
         node_id, _, param = path.partition(".")

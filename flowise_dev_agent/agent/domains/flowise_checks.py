@@ -115,6 +115,7 @@ class FlowiseChecks:
             f"- tool {one.tool}({_short(one.input)}): {_short(one.error or one.output)}" for one in trace.used_tools
         ]
         lines += [f"- source: {_short(source.text)}" for source in trace.sources]
+        lines += ["Some texts were shortened, or steps left out."] if trace.cut else []
         return ToolResult(True, "\n".join(lines) or "The trial left nothing but its answer.", data=trace)
 
     async def _findings(self, ops: list[PatchOp]) -> list[Finding]:

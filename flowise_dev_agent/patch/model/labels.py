@@ -10,6 +10,8 @@ from flowise_dev_agent.patch.model.nested import parse_path
 #: Id of a node; in a reference to what it gives, the words behind it are part of the id.
 _NODE_ID: Final = re.compile(r"(?<![\w/=&?-])([A-Za-z]\w*_\d+)(?:\.data\.instance)?(?![\w/=&-])")
 
+_ID_AND_NAME: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}:(.+)", re.DOTALL)
+
 
 def field_label(entries: Iterable[InputEntry], param: str) -> str:
     """Label of a field, of one in a row that of its column; '' where the definitions do not have it."""
@@ -21,6 +23,12 @@ def field_label(entries: Iterable[InputEntry], param: str) -> str:
                 return ""
             label, entries = str(entry.get("label") or ""), entry.get("array") or ()
     return label
+
+
+def without_id(value: str) -> str:
+    """Name of a store, which Flowise keeps as `id:name`; another text as it is."""
+    named = _ID_AND_NAME.fullmatch(value)
+    return named[1] if named else value
 
 
 def titled(words: str, titles: Mapping[str, str]) -> str:

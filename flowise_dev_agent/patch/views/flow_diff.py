@@ -7,6 +7,7 @@ from typing import Any
 from flowise_dev_agent.patch.model.flow_data import Values
 from flowise_dev_agent.patch.model.graph import FlowEdge, GraphIR
 from flowise_dev_agent.patch.model.json_text import dump_json
+from flowise_dev_agent.patch.model.labels import without_id
 from flowise_dev_agent.patch.model.nested import CREDENTIAL_KEY
 from flowise_dev_agent.patch.model.node import FlowNode
 from flowise_dev_agent.patch.model.values import is_empty, on_one_line
@@ -269,7 +270,7 @@ def _first_difference(before: Any, after: Any) -> int:
 def _as_text(value: Any) -> str:
     if is_empty(value):
         return ""
-    return value if isinstance(value, str) else dump_json(value)
+    return without_id(value) if isinstance(value, str) else dump_json(value)
 
 
 def _shown(value: Any, start: int = 0) -> str:

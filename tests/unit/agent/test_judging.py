@@ -24,7 +24,7 @@ from flowise_dev_agent.planning.votes import (
     without_a_real_model,
 )
 from flowise_dev_agent.schemas.interrupts import FlowLink, ResultReviewData, ResultReviewInterrupt
-from flowise_dev_agent.schemas.plan import Criterion, Expectation, Part, Plan, TestCase
+from flowise_dev_agent.schemas.plan import Criterion, Expectation, Part, Plan, PlannedNode, TestCase
 from flowise_dev_agent.schemas.verdict import (
     CriterionVerdict,
     Evidence,
@@ -208,6 +208,16 @@ def test_what_an_earlier_answer_holds_is_not_missing() -> None:
     agreed = contract(Expectation(contains=["7"]))
     made = verdict(Verdict(done=True), agreed, (trial("Bye"),), (Trace(turns=turns),), by_model=False)
     assert made.criteria[0].state == "not_shown"
+
+
+def test_what_is_missing_is_named_as_the_person_sees_it() -> None:
+    seen = TestedFlow.of(GraphIR.from_flow_data(flow("sort", "search")))
+    told = unmet_by(trial(), ran("x_0"), Expectation(branch=["sort_0"], tools=["search_1"]), seen)
+    assert [one.text for one in told] == ["The step 'L0' did not run.", "The tool 'L1' was not used."]
+    agreed = contract(parts=[Part(id="p1", quote="posts", state="covered", nodes=["slackMCP_0"])])
+    node = PlannedNode(node_id="slackMCP_0", node_name="slackMCP", purpose="x", label="Team channel")
+    made = verdict(vote(), agreed.model_copy(update={"nodes": [node]}), data=flow("chain"))
+    assert made.parts[0].reason == "The flow has no Team channel."
 
 
 def test_a_branch_that_leads_nowhere_is_no_answer() -> None:

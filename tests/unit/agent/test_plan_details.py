@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from flowise_dev_agent.agent.credentials import credential_question
 from flowise_dev_agent.approval.binding import capability_of
 from flowise_dev_agent.approval.manual_edits import with_ops
 from flowise_dev_agent.knowledge.nodes import NodeStore
@@ -18,9 +19,12 @@ from flowise_dev_agent.patch import (
     SetParam,
     compile_ops,
 )
+from flowise_dev_agent.patch.model.labels import without_id
 from flowise_dev_agent.planning.details import plan_details
 from flowise_dev_agent.planning.permissions import capability_words
 from flowise_dev_agent.planning.plan_text import plan_markdown
+from flowise_dev_agent.planning.prompt_text import trial_text
+from flowise_dev_agent.schemas.interrupts import MissingCredential
 from flowise_dev_agent.schemas.plan import (
     Capability,
     Criterion,
@@ -34,6 +38,7 @@ from flowise_dev_agent.schemas.plan import (
     TestCase,
     ToolBinding,
 )
+from flowise_dev_agent.schemas.verdict import Trace, TraceStep, Trial
 from flowise_dev_agent.texts import LANGUAGES, catalogue, say, say_in
 from tests.unit.agent.rig import OPENAI, Bench
 from tests.unit.agent.test_graph import credentials, ops
@@ -425,6 +430,18 @@ def test_a_plan_says_once_what_holds_for_several_nodes_and_begins_long_prompts(c
 def test_permissions_say_what_really_happens(allowed: Capability, line: str) -> None:
     said = capability_words(allowed)
     assert said[0].startswith(line) if line else said == []
+
+
+def test_stores_and_types_of_credentials_have_names() -> None:
+    asked = credential_question([MissingCredential(type="googleCalendarOAuth2", candidates=[])])
+    assert "type Google Calendar." in asked.message
+    id_ = "13523bf5-6644-4922-86a3-68ecc421d714"
+    assert (without_id(f"{id_}:Handbook"), without_id("Handbook")) == ("Handbook", "Handbook")
+
+
+def test_what_is_left_out_of_a_trace_is_said() -> None:
+    steps = [TraceStep(node_id=f"llm_{number}") for number in range(30)]
+    assert "... and 10 more" in trial_text(1, Trial(question="Hi", passed=True), Trace(steps=steps))
 
 
 def test_a_new_line_is_named_by_the_branch_that_the_change_makes(catalogue: NodeStore) -> None:

@@ -55,11 +55,15 @@ def test_one_thing_for_several_places_is_listed_once_with_all_of_them(catalogue:
         plainText_1={"text": "Go to [PLACEHOLDER: The shop's address.]", "metadata": "[PLACEHOLDER: the rules]"},
         pdfFile_0={"pdfFile": placeholder_file(".pdf", "handbook")},
         pdfFile_1={"pdfFile": placeholder_file(".pdf", "handbook")},
+        pdfFile_2={"pdfFile": placeholder_file(".pdf", "prices")},
     )
-    assert told(graph, catalogue, placeholders=["the address of the shop", "the shop's address for visitors"]) == [
+    promised = ["the address of the shop", "the shop's address for visitors", "what goes into plainText_1", "chatX_1"]
+    assert told(graph, catalogue, placeholders=promised) == [
         "Fill in Title of plainText_0, Text; Title of plainText_1, Text: the shop's address.",
         "Fill in Title of plainText_1, Additional Metadata: the rules.",
         "Upload the file for Title of pdfFile_0, Pdf File; Title of pdfFile_1, Pdf File.",
+        "Upload the file for Title of pdfFile_2, Pdf File.",
+        "Supply: chatX_1.",
     ]
 
 
