@@ -95,6 +95,7 @@ class TracedTool(Contract):
     input: JsonValue = None
     output: JsonValue = None
     error: str = ""
+    simulated: bool = Field(default=False, description="A stand-in answered: nothing outside was called.")
 
 
 class TracedSource(Contract):

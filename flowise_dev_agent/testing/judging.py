@@ -239,8 +239,11 @@ def is_quoted(evidence: Evidence, trials: Iterable[Shown]) -> bool:
         if item.number != evidence.trial:
             continue
         texts = [item.trial.answer, *(turn.answer for turn in item.trace.turns)]
-        texts += [step.model_dump_json() for step in item.trace.steps if evidence.node_id in (None, step.node_id)]
-        texts += [part.model_dump_json() for part in (*item.trace.used_tools, *item.trace.sources)]
+        # What a stand-in said is made up: it proves nothing.
+        steps = [step for step in item.trace.steps if evidence.node_id in (None, step.node_id)]
+        acts = (*steps, *item.trace.used_tools)
+        texts += [one.model_dump_json(exclude={"output"} if one.simulated else None) for one in acts]
+        texts += [source.model_dump_json() for source in item.trace.sources]
         return any(quote in squeezed(text) for text in texts)
     return False
 

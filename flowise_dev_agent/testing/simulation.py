@@ -112,15 +112,24 @@ class Simulation:
         one = self.stand_ins[number]
         if not one.tool:
             return any(step.node_id == one.node_id for step in trace.steps)
-        called = {spelt(tool.tool) for tool in trace.used_tools}
-        return bool((one.names or called.difference(*(other.names for other in self.stand_ins))) & called)
+        return any(self._answers(one, tool.tool) for tool in trace.used_tools)
+
+    def _answers(self, one: StandIn, tool: str) -> bool:
+        named = spelt(tool)
+        return bool(one.tool) and (
+            named in one.names if one.names else not any(named in other.names for other in self.stand_ins)
+        )
 
     def told(self, trace: Trace) -> Trace:
         """Trace with the replaced steps under their own types, with what they were given."""
         state = {key: value for key, value in trace.state.items() if not key.startswith(_STATE)}
         turns = [turn.model_copy(update={"answer": self.restored(turn.answer)}) for turn in trace.turns]
+        tools = [
+            tool.model_copy(update={"simulated": any(self._answers(one, tool.tool) for one in self.stand_ins)})
+            for tool in trace.used_tools
+        ]
         steps = [self._step(step) for step in trace.steps]
-        return trace.model_copy(update={"turns": turns, "steps": steps, "state": state})
+        return trace.model_copy(update={"turns": turns, "steps": steps, "used_tools": tools, "state": state})
 
     def restored(self, said: str) -> str:
         """Text with the variables of the flow itself where nothing was filled in."""
