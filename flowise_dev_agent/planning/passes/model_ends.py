@@ -43,7 +43,9 @@ async def current_models(context: PlanContext) -> PlanContext:
             continue
         fits = context.by_form or (brand_of(old) == brand_of(new) and said.isdisjoint(words_of(old) - words_of(new)))
         if new and fits and (used.end or not _is_embedding(used.use, context.schemas)):
-            plan = _saying(_with_model(plan, used.use, new), old, new)
+            plan = _with_model(plan, used.use, new)
+            # The words of a form's plan come from its values, with codes for other languages.
+            plan = plan if context.by_form else _saying(plan, old, new)
         elif used.end:
             ending.append(used)
     return _telling(context.having(plan), ending)

@@ -180,6 +180,8 @@ async def test_a_form_gets_the_servers_newest_model_unless_it_names_one(
     done = (await current_models(context(catalogue, plan, form.as_text(), by_form=True))).plan
     (use,) = models_after(done, GraphIR.empty(), catalogue.schemas)
     assert (use.component, use.model) == (node, expected)
+    assert (done.steps, done.texts) == (plan.steps, plan.texts)
+    assert [*map(type, done.steps)] == [*map(type, plan.steps)]
     assert done.findings == []
     assert told((await ending_models(context(catalogue, done, by_form=True))).plan) == (
         [("MODEL_ENDS", f"{node}_0", "gpt-5.5")] if expected == "gpt-4o" else []
