@@ -15,7 +15,7 @@ from flowise_dev_agent.patch import Finding, GraphIR
 from flowise_dev_agent.planning.passes.document_stores import store_spec
 from flowise_dev_agent.schemas.document_stores import PlannedStore, pieces
 from flowise_dev_agent.schemas.event_data import DecisionData, WriteData
-from flowise_dev_agent.texts import sentences, text
+from flowise_dev_agent.texts import Text, sentences, text
 
 #: Code of a finding on a vector store whose documents were not written.
 UPSERT_FAILED: Final = "UPSERT_FAILED"
@@ -80,25 +80,27 @@ async def fill_vector_stores(
     graph = GraphIR.from_flow_data(flow_data)
     if only:
         agreed &= {node.id for node in graph.nodes if node.name == only}
+    titles = {node.id: node.label or node.id for node in graph.nodes}
     findings: list[Finding] = []
     for node_id, sha256 in fed_vector_stores(graph, agreed):
         said = ""
         try:
             added = await context.publisher.upsert(chatflow_id, node_id, sha256)
         except (FlowiseError, WriteFailedError) as error:
-            said, added = error.message, 0
+            words = error.message.params.get("said") if isinstance(error.message, Text) else None
+            said, added = str(words or error.message), 0
         if added:
-            words = text("event.upserted", pieces=pieces(added), node=node_id)
+            words = text("event.upserted", pieces=pieces(added), node=titles[node_id])
             emit.put(WriteData(chatflow_id=chatflow_id), words)
         elif added == 0:
-            said = said or f"No document was written to the vector store {node_id}: its loader found no text."
+            said = said or "its loader found no text."
             findings.append(
                 Finding(
                     code=UPSERT_FAILED,
                     severity="warning",
                     detail=said,
                     where=node_id,
-                    params={"reason": said},
+                    params={"node": titles[node_id], "reason": said},
                     hint="The flow finds nothing there until its documents are written: in Flowise, by Upsert.",
                 )
             )

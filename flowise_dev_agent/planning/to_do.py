@@ -38,6 +38,8 @@ def to_do(
         for (code, what), where in places.items()
     ]
     told = [_telling(what) for _, what in places]
+    # A file in the flow says nothing of the file that is to come.
+    told += [_telling(str(one.value)) for one in plan.values if one.node_id in to_fill and stands_in(one.value)]
     for promised in plan.placeholders:
         place, _, what = promised.rpartition(": ")
         what = what.removeprefix(f"{MARK}: ").rstrip("]")

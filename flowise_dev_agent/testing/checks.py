@@ -127,7 +127,7 @@ def checked(
     if known. Answers of a stand-in say nothing about what a real model would do, so that they break no expectation.
     """
     graph = GraphIR.from_flow_data(flow_data)
-    category, error = trial.category, trial.error
+    category, error = trial.category, trial.worded("error")
     if trial.passed and not category:
         category, error = _seen(trial, trace, case, flow_data)
     # Of a failed run Flowise may report no steps: then any node can be the cause.

@@ -26,7 +26,9 @@ class FieldKind(StrEnum):
 
 
 #: Prompt fields, which hold the person's text unchanged: only the model carries it out.
-PROSE: Final = re.compile(r"(prompt|(?<!reply)messages?|\]\.content|instructions|template|prefix)$", re.IGNORECASE)
+PROSE: Final = re.compile(
+    r"(prompt|(?<!reply)(?<!error)(?<!fallback)messages?|\]\.content|instructions|template|prefix)$", re.IGNORECASE
+)
 #: Kinds whose values a plan has to name, besides addresses.
 GUARDED: Final = frozenset(FieldKind) - {FieldKind.ADDRESS, FieldKind.PLAIN}
 

@@ -243,7 +243,8 @@ BROKEN = FlowiseServerError("x", details={"status": 500, "flowise_message": "con
 
 
 @pytest.mark.parametrize(
-    ("added", "said"), [(3, None), (0, "its loader found no text"), (BROKEN, "could not be filled: connect ECONN")]
+    ("added", "said"),
+    [(3, None), (0, "its loader found no text"), (BROKEN, "could not be written: connect ECONN")],
 )
 async def test_the_vector_store_of_a_written_flow_is_filled_within_the_approval(
     added: int | AgentError, said: str | None
@@ -263,4 +264,4 @@ async def test_the_vector_store_of_a_written_flow_is_filled_within_the_approval(
     warnings = [one for one in review["data"]["warnings"] if one["code"] == UPSERT_FAILED]
     assert [said in one["message"] for one in warnings] == ([True] if said else [])
     told = [one["summary"] for one in bench.events if one["type"] == "write"]
-    assert ("Wrote 3 pieces to the vector store qdrant_0" in told) == (added == 3)
+    assert ("Wrote 3 pieces to the vector store Qdrant" in told) == (added == 3)

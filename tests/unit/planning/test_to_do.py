@@ -49,6 +49,14 @@ def test_what_was_promised_is_listed_once(catalogue: NodeStore) -> None:
     ]
 
 
+def test_a_file_that_is_promised_and_planned_is_one_line(catalogue: NodeStore) -> None:
+    graph = flow(pdfFile_0={"pdfFile": placeholder_file(".pdf", "the handbook")})
+    value = PlannedValue(node_id="pdfFile_0", param="pdfFile", value="[PLACEHOLDER: handbook of the shop]")
+    assert told(graph, catalogue, values=[value], placeholders=["handbook of the shop"]) == [
+        "Upload the file for Title of pdfFile_0, Pdf File."
+    ]
+
+
 def test_one_thing_for_several_places_is_listed_once_with_all_of_them(catalogue: NodeStore) -> None:
     graph = flow(
         plainText_0={"text": "[PLACEHOLDER: the shop's address]"},

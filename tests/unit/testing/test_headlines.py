@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from flowise_dev_agent.errors import FlowiseTimeoutError
+from flowise_dev_agent.patch.model.field_kinds import PROSE
 from flowise_dev_agent.schemas.plan import Criterion, Expectation, Part, Plan, PlannedValue, TestCase
 from flowise_dev_agent.schemas.verdict import (
     CriterionVerdict,
@@ -107,6 +108,11 @@ def test_a_setting_that_the_flow_holds_shows_a_criterion_about_it(
     made = outcome(agreed(criteria=[shown, about], values=values), data=data)
     assert (made.headline, made.criteria[1].state) == ("works" if state == "shown" else "runs", state)
     assert made.criteria[1].level == ("setting" if state == "shown" else None)
+
+
+@pytest.mark.parametrize(("name", "in_prompt"), [("moderationErrorMessage", False), ("systemMessage", True)])
+def test_a_text_that_the_flow_answers_with_is_not_said_to_the_model(name: str, in_prompt: bool) -> None:
+    assert bool(PROSE.search(name)) is in_prompt
 
 
 def test_a_part_in_the_prompt_is_done_when_tests_show_what_it_says() -> None:
@@ -423,6 +429,7 @@ def test_what_flowise_and_code_say_of_a_trial_reads_in_the_language_of_the_sessi
     )
     for said in (failure_text(late), sentences(text("verdict.step_not_run", step="llm_0"))):
         failed = trial("", passed=False, category="TIMEOUT", error=said).shortened(300)
+        failed = checked(failed, Trace(), TestCase(id="t1", turns=["Hi"]), FLOW, stand_in=True)
         verdict = failed_verdict([failed])
         assert verdict
         assert translated(said, "de") in translated(verdict.worded("reason"), "de") != verdict.reason
