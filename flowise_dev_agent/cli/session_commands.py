@@ -183,10 +183,23 @@ def cancel_command(session_id: SessionId, as_json: AsJson = False, url: Url = No
 
 
 @sessions_app.command("retry")
-def retry_command(session_id: SessionId, wait: Wait = 600, as_json: AsJson = False, url: Url = None) -> None:
-    """Go on with a session that failed. Exit codes: 0 it asks, runs or has ended, 1 it failed again."""
+def retry_command(
+    session_id: Annotated[UUID | None, typer.Argument(help="The session; or use --all.")] = None,
+    everything: Annotated[bool, typer.Option("--all", help="All sessions that ended in an error.")] = False,
+    code: Annotated[str | None, typer.Option(help="With --all: only those with this error.")] = None,
+    wait: Wait = 600,
+    as_json: AsJson = False,
+    url: Url = None,
+) -> None:
+    """Go on with a session that failed, or with all of them. Exit codes: 0 it asks, runs or has ended, 1 it failed
+    again.
+    """
+    if everything == (session_id is not None) or (code is not None and not everything):
+        raise typer.BadParameter("Name a session, or use --all (and --code).")
 
     async def run(client: "AgentClient") -> Exit:
+        if session_id is None:
+            return await _sessions().retry_failed(client, code, as_json=as_json)
         return await _sessions().settle(client, await client.retry(session_id), wait=wait, as_json=as_json)
 
     raise typer.Exit(with_client(url, run))

@@ -14,14 +14,17 @@ from rich.text import Text
 
 from flowise_dev_agent.cli.answers import ask_person
 from flowise_dev_agent.cli.build import Progress, conclude, present
-from flowise_dev_agent.cli.console import err, fail, fail_with, out, print_json, say
+from flowise_dev_agent.cli.console import err, fail, fail_with, out, print_json, say, warn
 from flowise_dev_agent.cli.startup import Exit
 from flowise_dev_agent.client import RUN_END_EVENTS, AgentClient, ServiceError
-from flowise_dev_agent.errors import InvalidInputError
+from flowise_dev_agent.errors import AgentError, InvalidInputError
 from flowise_dev_agent.schemas.base import JsonObject
 from flowise_dev_agent.schemas.requests import ResumeSession
 from flowise_dev_agent.schemas.session import SessionView
 from flowise_dev_agent.schemas.versions import TakenBack
+
+#: Sessions that are asked for at once.
+_PAGE = 100
 
 
 async def list_sessions(client: AgentClient, *, limit: int, as_json: bool, **which: str | None) -> None:
@@ -55,6 +58,33 @@ async def watch(client: AgentClient, session_id: UUID, *, as_json: bool) -> Exit
     if not as_json:
         _present(client, view)
     return _exit_of(view)
+
+
+async def retry_failed(client: AgentClient, code: str | None, *, as_json: bool) -> Exit:
+    """Go on with all sessions that ended in an error, or in the error `code`; one that cannot go on stops no other."""
+    page = await client.list(status="error", limit=_PAGE)
+    found = list(page.sessions)
+    while page.next_cursor:
+        page = await client.list(status="error", limit=_PAGE, cursor=page.next_cursor)
+        found += page.sessions
+    refused: dict[str, str] = {}
+    retried: list[str] = []
+    for one in found:
+        if code is not None and (one.error is None or one.error.code != code):
+            continue
+        try:
+            await client.retry(one.thread_id)
+        except AgentError as error:
+            refused[str(one.thread_id)] = error.message
+        else:
+            retried.append(str(one.thread_id))
+    if as_json:
+        print_json({"retried": retried, "refused": refused})
+    else:
+        say(f"{len(retried)} sessions go on.")
+        for id_, reason in refused.items():
+            warn(f"{id_}: {reason}")
+    return Exit.FAILED if refused else Exit.DONE
 
 
 async def settle(client: AgentClient, view: SessionView, *, wait: float, as_json: bool) -> Exit:

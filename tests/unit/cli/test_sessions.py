@@ -5,8 +5,10 @@ from uuid import UUID
 
 import pytest
 
-from flowise_dev_agent.cli.sessions import list_sessions, settle
+from flowise_dev_agent.cli.sessions import list_sessions, retry_failed, settle
 from flowise_dev_agent.cli.startup import Exit
+from flowise_dev_agent.errors import SessionConflictError
+from flowise_dev_agent.schemas.base import Failure
 from flowise_dev_agent.schemas.session import SessionPage
 from tests.unit.api.service_double import listed, view
 
@@ -54,3 +56,37 @@ async def test_a_list_is_json_when_asked(capsys: pytest.CaptureFixture[str]) -> 
 async def test_a_failed_session_gives_the_exit_code_of_failures() -> None:
     failed = view(IDS[0], "error")
     assert await settle(ClientDouble(), failed, wait=0, as_json=True) is Exit.FAILED  # type: ignore[arg-type]
+
+
+class FailedSessions:
+    """Two pages of failed sessions, of which the last one cannot go on."""
+
+    def __init__(self) -> None:
+        self.retried: list[int] = []
+
+    async def list(self, *, status: str, limit: int, cursor: str | None = None) -> SessionPage:
+        assert (status, limit > 0) == ("error", True)
+        numbers = (1, 2) if cursor is None else (3, 4)
+        codes = {3: "internal_error"}
+        rows = [
+            listed(view(UUID(int=n), "error", error=Failure(code=codes.get(n, "flowise_unreachable"), detail="-")))
+            for n in numbers
+        ]
+        return SessionPage(sessions=rows, next_cursor=None if cursor else "c")
+
+    async def retry(self, session_id: UUID) -> None:
+        if session_id.int == 4:
+            raise SessionConflictError("It was deleted meanwhile.")
+        self.retried.append(session_id.int)
+
+
+@pytest.mark.parametrize(("code", "retried"), [("flowise_unreachable", [1, 2]), (None, [1, 2, 3])])
+async def test_all_failed_sessions_go_on_or_those_with_one_error(
+    capsys: pytest.CaptureFixture[str], code: str | None, retried: list[int]
+) -> None:
+    client = FailedSessions()
+    assert await retry_failed(client, code, as_json=True) is Exit.FAILED  # type: ignore[arg-type]
+    assert client.retried == retried
+    said = json.loads(capsys.readouterr().out)
+    assert said["retried"] == [str(UUID(int=n)) for n in retried]
+    assert said["refused"] == {str(UUID(int=4)): "It was deleted meanwhile."}
