@@ -1,14 +1,17 @@
 """Flows are built and changed by hand in the picture, without a sentence: connected, moved, set, tested, accepted."""
 
 import json
+from typing import Any
 
 import pytest
 from playwright.async_api import expect
 
 from flowise_dev_agent.flowise import FlowiseClient
+from flowise_dev_agent.flowise.models import ChatflowCreate
 from flowise_dev_agent.patch import GraphIR
+from flowise_dev_agent.patch.model.values import is_empty
 from tests.e2e.page.screen import SIZES, Screen
-from tests.e2e.people import make_flow
+from tests.e2e.people import KINDS, make_flow
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -144,3 +147,56 @@ async def test_on_a_phone_a_node_is_set_in_the_picture_and_somebody_elses_change
     await expect(page.get_by_role("button", name="Build and test")).to_be_enabled()
     await screen.press("Discard")
     await expect(page.locator(".change-words")).to_have_count(0)
+
+
+#: The value of each field of a form by its name.
+READ = """form => Object.fromEntries([...form.querySelectorAll(":is(input, select, textarea)[name]")]
+    .filter(one => !one.closest(".row-of-list, .config"))
+    .map(one => [one.name, one.type === "checkbox" ? String(one.checked) : one.value]))"""
+
+
+@pytest.mark.nightly
+@pytest.mark.timeout(400)
+async def test_no_form_of_a_changed_template_shows_what_its_flow_does_not_have(
+    screen: Screen, flowise_flows: FlowiseClient
+) -> None:
+    page, wrong, seen = screen.page, list[Any](), 0
+    types = {str(node["name"]) for node in (await flowise_flows.list_nodes()).nodes}
+    for template in await flowise_flows.list_templates():
+        if template["type"] not in KINDS:
+            continue
+        name, flow_data = str(template["templateName"]), str(template.get("flowData"))
+        row = await flowise_flows.create_chatflow(
+            ChatflowCreate(name=name, type=KINDS[template["type"]], flow_data=flow_data)
+        )
+        nodes = [node for node in GraphIR.from_flow_data(flow_data).nodes if not node.is_note]
+        # A change is there, so that the nodes are drawn from the draft.
+        edit = {"op_type": "SetLabel", "node_id": nodes[0].id, "label": "Changed"}
+        kept = json.dumps({"past": [], "now": [edit], "future": [], "base": ""})
+        await page.evaluate(
+            "([key, kept]) => localStorage.setItem(key, kept)",
+            [f"flowise-dev-agent-draft:edits:flow:default:{row.id}", kept],
+        )
+        await page.goto(f"{screen.url}/#/f/{row.id}/default")
+        await expect(page.locator("h1")).to_have_text(name)
+        await expect(page.locator(".change-words")).to_have_text([f"Renamed: {nodes[0].label}"])
+        for node in nodes:
+            if node.name not in types:
+                continue  # an old type that the server has no more
+            await expect(page.locator(".palette")).to_have_count(0)
+            await page.keyboard.press("Control+k")
+            await page.locator("dialog[open]").get_by_role("combobox").fill(f"({node.id})")
+            await page.keyboard.press("Enter")
+            form = page.locator(".node-form")
+            await expect(page.locator(".node-details")).to_contain_text(node.id)
+            if not await form.count():
+                continue
+            shown: dict[str, str] = await form.evaluate(READ)
+            for field, value in shown.items():
+                held = node.inputs.get(field)
+                text = "" if is_empty(held) else str(held).lower() if isinstance(held, bool) else str(held)
+                seen += 1
+                if value != text and not (value == "false" and not text):
+                    wrong.append((name, node.id, field, value[:40], text[:40]))
+    assert wrong == [], wrong
+    assert seen > 500

@@ -110,7 +110,8 @@ export const flowPreview = (chatflow_id: string | null, instance: string | undef
           signal,
         }),
       ),
-    placeholderData: keepPreviousData,
+    // Of the same flow: another one is never shown in its place.
+    placeholderData: (before, query) => (query?.queryKey[1] === chatflow_id ? before : undefined),
     refetchOnWindowFocus: true,
     retry: false,
   });
