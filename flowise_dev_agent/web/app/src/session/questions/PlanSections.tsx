@@ -29,7 +29,7 @@ const STATES: Record<Part["state"], [sign: string, word: string]> = {
   not_understood: ["✗", "Not understood"],
 };
 /** Of a prompt, where the words of the person stand as they are: nothing but the model carries them out. */
-const PROSE = /(prompt|messages?|\]\.content|instructions|template|prefix)$/i;
+const PROSE = /(prompt|(?<!reply|error|fallback)messages?|\]\.content|instructions|template|prefix)$/i;
 const SAID: [sign: string, word: string] = ["“", "Said to the model"];
 /** Longer values get a block of their own. */
 const SHORT = 60;
