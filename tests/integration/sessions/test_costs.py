@@ -29,6 +29,24 @@ FLOWISE_CALLS = 7
 STATEMENTS = 39
 #: Statements among them that store a step of the graph, with what belongs to it.
 CHECKPOINTS = 9
+#: Rows that the session leaves, and their bytes as Postgres has them.
+ROWS = 135
+KILOBYTES = 90
+_KEPT = """
+    SELECT count(*) AS n, sum(size) AS bytes FROM (
+        SELECT pg_column_size(one.*) AS size FROM sessions AS one WHERE id = %(id)s
+        UNION ALL SELECT pg_column_size(one.*) FROM runs AS one WHERE session_id = %(id)s
+        UNION ALL SELECT pg_column_size(one.*) FROM session_events AS one WHERE session_id = %(id)s
+        UNION ALL SELECT pg_column_size(one.*) FROM node_artifacts AS one WHERE session_id = %(id)s
+        UNION ALL SELECT pg_column_size(one.*) FROM blobs AS one WHERE session_id = %(id)s
+        UNION ALL SELECT pg_column_size(one.*) FROM write_intents AS one WHERE session_id = %(id)s
+        UNION ALL SELECT pg_column_size(one.*) FROM flow_versions AS one WHERE session_id = %(id)s
+        UNION ALL SELECT pg_column_size(one.*) FROM checkpoints AS one WHERE thread_id = %(id)s::text
+        UNION ALL SELECT pg_column_size(one.*) FROM checkpoint_blobs AS one WHERE thread_id = %(id)s::text
+        UNION ALL SELECT pg_column_size(one.*) FROM checkpoint_writes AS one WHERE thread_id = %(id)s::text
+        UNION ALL SELECT pg_column_size(one.*) FROM procrastinate_jobs AS one WHERE task_name = 'run'
+    ) AS kept
+"""
 _TIMED = (
     *("SELECT set_config('role'", "SET LOCAL"),
     *("pg_notify", "UPDATE sessions SET event_seq", "SELECT EXISTS", "advisory", "lost_epoch"),
@@ -100,6 +118,10 @@ async def test_a_session_stays_within_its_calls_and_statements(
             assert view.outcome == "accepted"
             assert view.totals.flowise_calls <= FLOWISE_CALLS
             counts.append(statements.copy())
+            kept = await runtime.db.fetch_one(_KEPT, {"id": view.thread_id})
+            assert kept is not None
+            assert kept["n"] <= ROWS
+            assert kept["bytes"] <= 1000 * KILOBYTES
     assert min(count.total() for count in counts) <= STATEMENTS, counts
     assert checkpoints <= 3 * CHECKPOINTS
 
