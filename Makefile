@@ -14,7 +14,7 @@ export XDG_RUNTIME_DIR
 unexport PYTHONDONTWRITEBYTECODE
 $(shell mkdir -p -m 700 "$(XDG_RUNTIME_DIR)")
 
-.PHONY: help demo run test nightly chaos check web openapi lock clean
+.PHONY: help demo run test nightly chaos check web openapi lock release clean
 
 help:
 	@echo 'make demo    build a chatbot on a local Flowise, showing progress, then keep the service running at http://localhost:8000'
@@ -26,6 +26,7 @@ help:
 	@echo 'make web     build the page (done by itself where it is needed; the sources are in flowise_dev_agent/web/app)'
 	@echo 'make openapi write docs/openapi.json (after a change of a public shape); the types of the page follow from it'
 	@echo 'make lock    resolve requirements.lock and locks/ again (needs uv)'
+	@echo 'make release sdist, wheel, what they are made of (CycloneDX) and their hashes, in dist/'
 	@echo 'make clean   remove .venv and caches of this checkout (not the installed Flowise, which is kept outside)'
 
 demo: web
@@ -55,6 +56,9 @@ web: $(READY)
 
 openapi: $(READY)
 	$(BIN)/python scripts/openapi.py
+
+release: web
+	$(BIN)/python scripts/release.py
 
 RESOLVE := uv pip compile --universal --python-version 3.11 --no-emit-index-url --no-strip-extras --generate-hashes \
 	--custom-compile-command 'make lock'
