@@ -49,7 +49,6 @@ NOT_SEEN = {
     "chatflows: Github Docs QnA": "the network",
     "chatflows: Simple Chat Engine": "the values of its credential are made up",
     "fresh: an agent of a sequence with tools": SQLITE,
-    "fresh: a function that ends the flow and lacks a bracket": "code is not read",
 }
 
 
