@@ -208,7 +208,12 @@ class Bench:
             _tell(tested, "static", f"{finding.code}: {finding.text}")
         tested.warnings = [f"{one.code}: {one.text}" for one in findings if one.severity == "warning"]
         suite = self.domain.generate_tests(case.plan(), compiled.flow_data, trials=1)
-        simulation = simulated(compiled.graph, self.nodes.schemas, suite.cases)
+        # The judge's answers belong to flows whose tools of the case really ran.
+        simulation = (
+            simulated(compiled.graph, self.nodes.schemas, suite.cases)
+            if self.by_code
+            else Simulation(compiled.flow_data)
+        )
         row = await self.flowise.create_chatflow(
             ChatflowCreate(name=f"{case.id} {side}", flow_data=simulation.flow_data, type=kind)
         )
