@@ -21,7 +21,7 @@ NODE = "customFunctionAgentflow"
 
 def function(number: int, code: str, **variables: str) -> AddNode:
     rows = [{"variableName": name, "variableValue": value} for name, value in variables.items()]
-    params = {"customFunctionJavascriptFunction": code, "customFunctionInputVariables": rows}
+    params: dict[str, Any] = {"customFunctionJavascriptFunction": code, "customFunctionInputVariables": rows}
     return AddNode(node_name=NODE, node_id=f"{NODE}_{number}", label=f"Convert {number}", params=params)
 
 
@@ -180,13 +180,13 @@ async def test_the_op_writer_corrects_a_function_that_fails_before_anything_is_w
         ]
 
     async def run(code: str, variables: Mapping[str, Any]) -> Any:
-        if "$cuont" in code:
-            raise FlowiseServerError("$cuont is not defined")
+        if "cuont" in code:
+            raise FlowiseServerError("cuont is not defined")
         return 1
 
     bench.flowise.run_function = run
     bench.reasoner.plans = [planned(*ops(""))]
-    bench.reasoner.patches = [ops("return $cuont;"), ops("return $count;")]
+    bench.reasoner.patches = [ops("return cuont;"), ops("return $count;")]
 
     await bench.start("count")
     review = await bench.answer(action="approve")
