@@ -8,7 +8,7 @@ import pytest
 from flowise_dev_agent.devkit.flowise import FlowiseAccess
 from flowise_dev_agent.devkit.standin import ModelStandIn
 from flowise_dev_agent.flowise import FlowiseClient
-from scripts.bench.verdicts import SIDES, read_cases, report, run
+from scripts.bench.verdicts import CASES, SIDES, read_cases, report, run
 
 pytestmark = pytest.mark.nightly
 
@@ -25,3 +25,15 @@ async def test_broken_flows_are_told_and_right_ones_are_not(
     assert (table["broken"], table["right"]) == (25, 25)
     # Each of them answers something: an error alone tells none.
     assert table["told_by_an_error_alone"] == 0
+
+
+async def test_mistakes_in_flows_that_act_are_told_by_code_and_nothing_is_called(
+    flowise: FlowiseAccess, flowise_client: FlowiseClient, standin: ModelStandIn
+) -> None:
+    del flowise_client
+    cases = read_cases(CASES.with_name("acting.yaml"))
+    flows = await run([(case, side) for case in cases for side in SIDES], standin, flowise, by_code=True)
+    table = report(flows)
+    assert (table["outside"], table["false_alarms"], table["right"]) == (0, 0, 20)
+    # Code cannot know that a customer is to be told of a refusal; the review says it (`ways`).
+    assert [flow.case.id for flow in flows if flow.side == "broken" and not flow.alarm] == ["only-what-worked"]
