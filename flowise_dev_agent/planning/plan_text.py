@@ -19,7 +19,7 @@ from flowise_dev_agent.texts import LANGUAGES, say_in, translated
 #: Limits: characters of the goal, of the quote of a covered part and of a purpose; names in a list, and for a part.
 _GOAL, _QUOTE, _PURPOSE, _NAMES, _COVERING = 200, 70, 110, 8, 3
 #: Share of words that the plan has not said before: with fewer, a step or a reason says nothing new.
-_NEW_IN_STEP, _NEW_IN_REASON = 0.5, 0.4
+_NEW_IN_STEP, _NEW_IN_REASON = 0.2, 0.4
 _SENTENCE_END: Final = re.compile(r"(?<=[.!?])\s+")
 _SAID_WORD: Final = re.compile(r"\w{4,}|\d+")
 #: Headings of stored plans in languages that this service no longer writes.
