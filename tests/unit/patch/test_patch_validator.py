@@ -350,6 +350,8 @@ _ELSEWHERE = {
     *("MODEL_ENDED", "MODEL_ENDS"),
     # In test_cases.py.
     *("ONLY_INDEXES", "CREDENTIAL_MAY_LACK", "SERVER_SETTING_NEEDED", "NOT_ON_SERVER", "VARIABLE_NOT_ON_SERVER"),
+    # In test_functions.py.
+    *("CODE_SYNTAX", "CODE_VARIABLE_UNKNOWN"),
 }
 
 
