@@ -115,10 +115,10 @@ def compile_ops(
     _apply(batch, chain.from_iterable(phases[: _SET_FIELDS + 1]))
     derive_fields(batch)
     # A tool is chosen before its settings, in whatever order they are given.
-    for index, op, name, value in sorted(batch.deferred, key=lambda one: (one[0], one[2].count("Config."))):
+    for index, op, name, value in sorted(batch.deferred, key=lambda one: (one[0], _depth(one[2]))):
         batch.index, batch.op = index, op
         set_deferred_param(batch, op, name, value)
-    _apply(batch, phases[_SET_INNER])
+    _apply(batch, sorted(phases[_SET_INNER], key=lambda one: _depth(_path(one[1]))))
     derive_fields(batch)
     _apply(batch, chain.from_iterable(phases[_SET_INNER + 1 :]))
     name_loop_targets(batch)
@@ -172,6 +172,15 @@ _HANDLERS: Mapping[type[Any], Callable[[Batch, Any], None]] = {
     SetOutput: set_output,
     Connect: connect,
 }
+
+
+def _path(op: PatchOp) -> str:
+    return op.param_name if isinstance(op, (SetParam, UnsetParam)) else ""
+
+
+def _depth(path: str) -> int:
+    """Models and tools around a field."""
+    return path.count("Config.")
 
 
 def _phase(op: PatchOp) -> int:

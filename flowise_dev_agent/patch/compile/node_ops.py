@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
+from flowise_dev_agent.patch.compile.agentflow import derived_inputs
 from flowise_dev_agent.patch.compile.batch import Batch, connect_example, next_id, suggestion
 from flowise_dev_agent.patch.model import agentflow as v2
 from flowise_dev_agent.patch.model.flow_data import InputEntry
@@ -150,7 +151,11 @@ def _set_value(batch: Batch, node_id: str, param_name: str, value: Any) -> None:
         return
     first, *inner = steps
     if inner:
-        batch.edit(node_id).set_inputs(with_value(node.inputs, steps, stored))
+        inputs = with_value(node.inputs, steps, stored)
+        if any(definition.get("loadConfig") for definition in definitions):
+            # The settings of the component before go at once, not after those of this one are set.
+            inputs = derived_inputs(node.params, inputs, batch.schemas)
+        batch.edit(node_id).set_inputs(inputs)
     else:
         batch.set_input(node_id, str(first), stored)
 

@@ -429,3 +429,22 @@ def test_settings_of_a_tool_follow_its_choice_in_the_same_patch(schemas: Schemas
         assert node is not None
         config = node.inputs["agentTools"][0]["agentSelectedToolConfig"]
         assert (config["calendarType"], config["eventActions"]) == ("event", '["listEvents"]')
+
+
+def test_another_tool_of_a_row_keeps_the_settings_of_the_same_patch(schemas: Schemas) -> None:
+    base = compile_ops(
+        GraphIR.empty(),
+        [_add("agentAgentflow", "a", agentTools=[{"agentSelectedTool": "calculator"}])],
+        schemas,
+    ).graph
+    server = '{"url": "https://tickets.example/mcp"}'
+    ops: list[PatchOp] = [
+        SetParam(node_id="a", param_name="agentTools[0].agentSelectedTool", value="customMCP"),
+        SetParam(node_id="a", param_name="agentTools[0].agentSelectedToolConfig.mcpServerConfig", value=server),
+    ]
+    for order in (ops, ops[::-1]):
+        node = compile_ops(base, order, schemas).graph.node("a")
+        assert node is not None
+        [row] = node.inputs["agentTools"]
+        assert row["agentSelectedTool"] == row["agentSelectedToolConfig"]["agentSelectedTool"] == "customMCP"
+        assert row["agentSelectedToolConfig"]["mcpServerConfig"] == server
