@@ -92,7 +92,7 @@ def _command(text: str) -> str:
     hosts.
     """
     with suppress(ValueError):
-        given = json.loads(text)
+        given = json.loads(text.replace("\u23ce", " "))  # lines are joined in an approval
         if isinstance(given, dict) and ("command" in given or "url" in given):
             arguments = given.get("args")
             parts = [given.get("command"), *(arguments if isinstance(arguments, list) else [])]

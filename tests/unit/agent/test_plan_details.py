@@ -423,6 +423,7 @@ def test_a_plan_says_once_what_holds_for_several_nodes_and_begins_long_prompts(c
     ("allowed", "line"),
     [
         (Capability(commands=['{"url": "https://mcp.example/sse"}']), ""),
+        (Capability(commands=['{ ⏎ "url": "https://mcp.example/sse" ⏎ }']), ""),
         (Capability(commands=['{"command": "npx", "args": ["-y", "x"]}']), "Flowise runs the command npx -y x."),
         (Capability(tools=[ToolBinding(node_id="a_0", name="[PLACEHOLDER: which]")]), "a_0 gets a tool that you"),
     ],
