@@ -1,5 +1,6 @@
 """Traces: the steps of a conversation as Flowise reports them, read, masked and bounded."""
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
@@ -19,6 +20,7 @@ TRACE_BYTES: Final = 256 * 1024
 _TEXT_CHARS: Final = (20_000, 4_000, 1_000, 200)
 _MOST_STEPS: Final = 200
 _MOST_SOURCES: Final = 50
+_FAILED_ROUND: Final = re.compile(r"Error in iteration \d+: ")
 _CUT: Final = "… [cut]"
 #: Keys of a step's output without information for a reader.
 _NOISE: Final = frozenset(
@@ -72,9 +74,18 @@ def _step(raw: JsonObject) -> TraceStep:
         status=str(raw.get("status") or ""),
         input=redacted(clean_json(data.get("input"))),
         output=redacted(clean_json(kept)),
-        error=_text(data.get("error")),
+        error=_text(data.get("error")) or _failed_round(output),
         duration_ms=round(took) if isinstance(took, int | float) else None,
     )
+
+
+def _failed_round(output: JsonObject) -> str:
+    """First error that an iteration put among its results: Flowise goes on with the next item, and the step counts as
+    done.
+    """
+    results = output.get("iterationResults")
+    texts = [one for one in results if isinstance(one, str)] if isinstance(results, list) else []
+    return next((_text(one) for one in texts if _FAILED_ROUND.match(one)), "")
 
 
 def _tool(raw: JsonObject) -> TracedTool:

@@ -10,6 +10,7 @@ from flowise_dev_agent.patch import GraphIR
 from flowise_dev_agent.schemas.plan import TestCase
 from flowise_dev_agent.schemas.verdict import Trace, TraceStep, Trial, Verdict
 from flowise_dev_agent.testing.cases import cases_for, why_not_testable
+from flowise_dev_agent.testing.checks import checked
 from flowise_dev_agent.testing.simulation import NOTHING_SIMULATED
 from flowise_dev_agent.testing.traces import TRACE_BYTES, Exchange, trace_of
 from flowise_dev_agent.testing.trials import (
@@ -243,6 +244,20 @@ def test_a_trace_has_steps_tools_sources_state_and_tokens() -> None:
     assert [(item.tool, item.output) for item in trace.used_tools] == [("calculator", "2")]
     assert [(item.text, item.metadata) for item in trace.sources] == [(source["pageContent"], source["metadata"])]
     assert (trace.state, trace.tokens, trace.cut) == ({"a": "b"}, {"total": 5}, False)
+
+
+def test_an_item_that_failed_in_an_iteration_fails_the_test() -> None:
+    """Flowise takes the error for the item's result and calls the step finished."""
+    results = ["A short line", "Error in iteration 2: Error in LLM node: fetch failed"]
+    made = reply(step("iterationAgentflow_0", output={"iterationResults": results, "content": "\n".join(results)}))
+    trace = trace_of([Exchange(["Hi"], made, [made.answer])])
+    case = TestCase(id="t1", turns=["Hi"])
+    seen = checked(
+        Trial(question="Hi", passed=True, answer=made.answer), trace, case, '{"nodes":[],"edges":[]}', stand_in=False
+    )
+    assert (seen.passed, seen.category) == (False, "EXTERNAL")
+    fine = reply(step("iterationAgentflow_0", output={"iterationResults": ["Error in iteration was the subject"]}))
+    assert trace_of([Exchange(["Hi"], fine, ["ok"])]).steps[0].error == ""
 
 
 def test_p102_a_trace_holds_no_secrets() -> None:
