@@ -5,6 +5,7 @@ the approval. A prompt that could not be written is left to the op writer.
 """
 
 import asyncio
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
@@ -28,6 +29,10 @@ from flowise_dev_agent.settings import ReasoningSettings
 
 #: The steps that take instructions, and the field for them.
 INSTRUCTIONS: Final = {"llmAgentflow": "llmMessages", "agentAgentflow": "agentMessages"}
+_USER_MESSAGES: Final = frozenset({"llmUserMessage", "agentUserMessage"})
+_VARIABLE: Final = re.compile(r"\{\{[^{}]{0,200}\}\}")
+#: Characters of the shortest instruction.
+_WORDS: Final = 20
 MAX_PARALLEL: Final = 5
 _MAX_STEPS: Final = 20
 
@@ -35,7 +40,7 @@ _MAX_STEPS: Final = 20
 class StepPrompt(Contract):
     """Instructions of one step."""
 
-    system: str = Field(min_length=20, max_length=8_000)
+    system: str = Field(min_length=_WORDS, max_length=8_000)
     user: str = Field(default="", max_length=4_000, description="only for a step without memory")
 
 
@@ -99,12 +104,19 @@ class PromptWriter:
 
 def steps_without_instructions(plan: Plan) -> list[PlannedNode]:
     """New steps that take instructions and have none in the plan."""
-    given = {value.node_id for value in plan.values if value.param.startswith(tuple(INSTRUCTIONS.values()))}
+    given = {value.node_id for value in plan.values if _instructs(value)}
     return [
         node
         for node in plan.nodes
         if node.node_name in INSTRUCTIONS and not node.existing and node.node_id not in given
     ]
+
+
+def _instructs(value: PlannedValue) -> bool:
+    """True for messages, and for a user message that says what to do: "Translate into German: {{ question }}"."""
+    if value.param in _USER_MESSAGES and isinstance(value.value, str):
+        return len(_VARIABLE.sub("", value.value).strip()) >= _WORDS
+    return value.param.startswith(tuple(INSTRUCTIONS.values()))
 
 
 def _kept(missing: Sequence[PlannedNode], previous: Plan | None) -> list[PlannedValue]:

@@ -207,7 +207,7 @@ def custom_tools(flow: FlowContext) -> Iterator[Finding]:
     """Custom tools are given by the id of an existing tool; otherwise the database fails."""
     for one in flow.components:
         value, field = one.inputs.get("selectedTool"), f"{one.path}selectedTool"
-        if one.name != CUSTOM_TOOL or is_empty(value) or has_variable(value):
+        if one.name != CUSTOM_TOOL or is_empty(value) or has_variable(value) or stands_in(value):
             continue
         known = flow.server.get(TOOL)
         if not isinstance(value, str) or not is_uuid(value):

@@ -384,6 +384,14 @@ def test_every_registered_code_has_a_mutation() -> None:
     assert registered == {case[0] for case in MUTATIONS} | _ELSEWHERE | tried
 
 
+def test_a_tool_to_come_is_no_wrong_id(schemas: Schemas) -> None:
+    flow = _build(schemas, "tool_agent")
+    later = AddNode(node_name="customTool", node_id="customTool_0", params={"selectedTool": "[PLACEHOLDER: get_kpi]"})
+    to_agent = Connect(source_node_id="customTool_0", target_node_id="toolAgent_0", target_anchor="tools")
+    _add(flow, schemas, later, to_agent)
+    assert [one for one in _validate(flow, schemas) if one.severity == "error"] == []
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -12,6 +12,7 @@ from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.models.base import ReasoningEngine
 from flowise_dev_agent.models.messages import EngineResponse, Message, SessionBudget
 from flowise_dev_agent.planning.llm import LlmReasoner
+from flowise_dev_agent.planning.prompt_writing import steps_without_instructions
 from flowise_dev_agent.planning.requests import Reasoned
 from flowise_dev_agent.schemas.plan import Plan, PlannedNode, PlannedValue
 from flowise_dev_agent.schemas.usage import Usage
@@ -100,6 +101,25 @@ async def test_a_prompt_that_the_plan_has_is_not_written_again(catalogue: NodeSt
     result = await planned(engine, catalogue)
     assert engine.asked == ["llmAgentflow_2", "llmAgentflow_3", "agentAgentflow_4"]
     assert messages_in(result.value)["llmAgentflow_1"] == own
+
+
+@pytest.mark.parametrize(
+    ("message", "asked"),
+    [("Translate into German: {{ question }}", 0), ("<p>{{ question }}</p>", 1)],
+    ids=["says what to do", "hands over"],
+)
+def test_a_user_message_that_says_what_to_do_needs_no_instructions(message: str, asked: int) -> None:
+    plan = Plan.model_validate(
+        {
+            "operation": "create",
+            "flow_kind": "AGENTFLOW",
+            "goal": "Translate",
+            "flow_name": "Translator",
+            "nodes": [{"node_id": "llmAgentflow_0", "node_name": "llmAgentflow", "purpose": "translates"}],
+            "values": [{"node_id": "llmAgentflow_0", "param": "llmUserMessage", "value": message}],
+        }
+    )
+    assert len(steps_without_instructions(plan)) == asked
 
 
 async def test_at_most_five_prompts_are_written_at_the_same_time(catalogue: NodeStore) -> None:
