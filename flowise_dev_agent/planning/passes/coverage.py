@@ -37,7 +37,8 @@ NOT_ON_THE_SERVER: Final = "NOT_ON_THE_SERVER"
 VARIABLE_NOT_BY_CALLER: Final = "VARIABLE_NOT_BY_CALLER"
 #: Characters that are written in more than one way.
 _ALIKE: Final = str.maketrans("\u2018\u2019\u201c\u201d\u201e\u00ab\u00bb\u2013\u2014\u2011", '\'\'"""""---')
-_QUOTED: Final = re.compile(r"\"([^\"]{2,300})\"")
+#: Empty quotes are read too, so that what stands between two pairs is no quotation.
+_QUOTED: Final = re.compile(r"\"([^\"]{0,300})\"")
 _ADDRESS: Final = re.compile(
     r"\b[a-z][a-z0-9+.-]{1,19}://[^\s\"'<>]{1,2000}|[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,4}", re.IGNORECASE
 )
@@ -151,7 +152,7 @@ def _facts(quote: str) -> Iterator[_Fact]:
     for match in _ADDRESS.finditer(text):
         yield _Fact("address", match[0].strip(" .,;:!?)"))
     for match in _QUOTED.finditer(text):
-        if not _ADDRESS.fullmatch(match[1].strip()):
+        if match[1].strip() and not _ADDRESS.fullmatch(match[1].strip()):
             yield _Fact("quotation", match[1])
 
 

@@ -69,6 +69,8 @@ def test_p83_what_a_part_names_and_the_plan_lacks_is_found(
         ("Claude Sonnet 4.5, at most 40 words, as in v2", {"prompt": "Be brief."}),
         ("say “Hello, dear guest.”", {"prompt": "Say 'Hello, dear guest' first."}),
         ("be kind to everybody", {}),
+        # Empty quotes: " and company = " is no quotation.
+        ('state with score = "" and company = ""', {}),
         pytest.param("my key is sk-" + "a1B2c3" * 6, {}, id="a pasted key"),
         (
             "ask https://api.shop.example/orders/{number}/state",
