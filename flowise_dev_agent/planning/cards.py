@@ -224,12 +224,16 @@ def _conditions(entry: InputEntry) -> tuple[tuple[str, Values | None], ...]:
     return ("only with", entry.get("show")), ("not with", entry.get("hide"))
 
 
+def _rows_inside(entry: InputEntry) -> str:
+    return f" of {{{', '.join(one['name'] for one in rows)}}}" if (rows := entry.get("array")) else ""
+
+
 def _row(rows: Sequence[InputEntry]) -> str:
     """Fields of a row; fields with the same name and different conditions are alternatives."""
     ordered = sorted(rows, key=lambda entry: [one["name"] for one in rows].index(entry["name"]))
     fields: list[str] = []
     for name, entries in groupby(ordered, lambda entry: entry["name"]):
-        forms = [f"{_form(one)}{_row_condition(one)}" for one in entries]
+        forms = [f"{_form(one)}{_rows_inside(one)}{_row_condition(one)}" for one in entries]
         fields.append(f"{name}: {' or '.join(forms)}")
     return "; ".join(fields)
 

@@ -14,6 +14,7 @@ from flowise_dev_agent.agent.domain import ToolScope
 from flowise_dev_agent.agent.targets import find_targets
 from flowise_dev_agent.agent.tools import ToolResult, shorten
 from flowise_dev_agent.errors import DatabaseUnavailableError, InvalidInputError, NodeTypeNotFoundError, PatchError
+from flowise_dev_agent.knowledge.model_ends import announced_end
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.knowledge.pattern_library import Match
 from flowise_dev_agent.patch import (
@@ -282,11 +283,14 @@ def _options_text(listed: Options) -> str:
         )
     if not listed.options:
         return f"The server lists no options for `{listed.param}`. A credential may be missing, or there are none yet."
-    shown = [_option_text(option) for option in listed.options[:_OPTIONS_SHOWN]]
+    shown = [_option_text(listed.node, option) for option in listed.options[:_OPTIONS_SHOWN]]
     more = len(listed.options) - len(shown)
     return f"{listed.param}: {'; '.join(shown)}" + (f"; … {more} more" if more else "")
 
 
-def _option_text(option: Mapping[str, object]) -> str:
+def _option_text(node_name: str, option: Mapping[str, object]) -> str:
+    """Value and label of an option; of a model that its provider ends, the day as well."""
     name, label = str(option.get("name", "")), str(option.get("label") or "")
-    return shorten(f"{name} ({label})" if label and label != name else name, 120)
+    end = announced_end(node_name, name)
+    ends = f", ends on {end.date}" if end else ""
+    return shorten(f"{name} ({label})" if label and label != name else name, 120) + ends

@@ -164,6 +164,7 @@ def test_a_card_shows_the_fields_of_rows_and_where_a_component_goes(catalogue: N
     condition = schema_card(catalogue.schemas["conditionAgentflow"])
     assert "smallerEqual" in condition
     assert "with type number" in condition
+    assert "addOptions: array of {option}" in schema_card(catalogue.schemas["startAgentflow"])
 
 
 def test_a_card_lists_thirty_options_in_full_and_says_how_many_more_there_are(catalogue: NodeStore) -> None:
