@@ -1,12 +1,13 @@
 /** Flows from files of Flowise: dropped or chosen, checked on the server, and written when the person says so. */
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { type DragEvent, lazy, Suspense, useRef, useState } from "react";
+import { lazy, Suspense, useRef, useState } from "react";
 import { Link } from "wouter";
 import { api, dataOf } from "../api/client";
 import { caller } from "../api/queries";
 import type { FlowWriteResult, ReadFlow } from "../api/types";
 import { t } from "../i18n";
 import { ErrorNote } from "../ui/ErrorNote";
+import { useFileDrop } from "../ui/files";
 import { plural } from "../ui/format";
 import { newKey } from "./start";
 
@@ -33,7 +34,6 @@ export function ImportFlows({ instance }: { instance: string }) {
   const { data: person } = useQuery(caller());
   const queries = useQueryClient();
   const picker = useRef<HTMLInputElement>(null);
-  const [over, setOver] = useState(false);
   const [{ rows, others }, setRead] = useState<Read>({ rows: [], others: [] });
   const keep = (done: Row) =>
     setRead((read) => ({ ...read, rows: read.rows.map((row) => (row.key === done.key ? done : row)) }));
@@ -74,27 +74,12 @@ export function ImportFlows({ instance }: { instance: string }) {
     },
     onSettled: () => queries.invalidateQueries({ queryKey: ["flows"] }),
   });
+  const { over, handlers } = useFileDrop(read.mutate);
   if (!person?.scopes.includes("approve")) return null;
   const busy = read.isPending || write.isPending;
   const chosen = rows.filter((row) => row.chosen && !written(row)).length;
-  const held = (event: DragEvent) => event.dataTransfer.types.includes("Files");
   return (
-    <section
-      className={over ? "file-drop over" : "file-drop"}
-      aria-labelledby="import-title"
-      onDragOver={(event) => {
-        if (!held(event)) return;
-        event.preventDefault();
-        setOver(true);
-      }}
-      onDragLeave={() => setOver(false)}
-      onDrop={(event) => {
-        setOver(false);
-        if (!held(event)) return;
-        event.preventDefault();
-        read.mutate([...event.dataTransfer.files]);
-      }}
-    >
+    <section className={over ? "file-drop over" : "file-drop"} aria-labelledby="import-title" {...handlers}>
       <div className="row apart">
         <h2 id="import-title">{t("Import flows")}</h2>
         <button type="button" className="button small" disabled={busy} onClick={() => picker.current?.click()}>

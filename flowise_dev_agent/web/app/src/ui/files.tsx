@@ -47,9 +47,29 @@ interface Props {
   needed?: boolean;
 }
 
+/** True while files are held over an element, and the handlers by which it takes them. */
+export function useFileDrop(take: (files: File[]) => void) {
+  const [over, setOver] = useState(false);
+  const held = (event: DragEvent) => event.dataTransfer.types.includes("Files");
+  const handlers = {
+    onDragOver: (event: DragEvent) => {
+      if (!held(event)) return;
+      event.preventDefault();
+      setOver(true);
+    },
+    onDragLeave: () => setOver(false),
+    onDrop: (event: DragEvent) => {
+      setOver(false);
+      if (!held(event)) return;
+      event.preventDefault();
+      take([...event.dataTransfer.files]);
+    },
+  };
+  return { over, handlers };
+}
+
 /** A field that files can be dropped on, with a button for those who do not drag and a chip for each file. */
 export function FileDrop({ files, onChange, children, className = "", kinds = "", needed }: Props) {
-  const [over, setOver] = useState(false);
   const picker = useRef<HTMLInputElement>(null);
   const latest = useRef(files);
   latest.current = files;
@@ -65,24 +85,9 @@ export function FileDrop({ files, onChange, children, className = "", kinds = ""
   });
   const lacks = needed && files.length === 0;
   const id = useId();
-  const held = (event: DragEvent) => event.dataTransfer.types.includes("Files");
+  const { over, handlers } = useFileDrop(store.mutate);
   return (
-    // biome-ignore lint/a11y/noStaticElementInteractions: the button below does the same by keyboard
-    <div
-      className={`file-drop ${over ? "over" : ""} ${className}`}
-      onDragOver={(event) => {
-        if (!held(event)) return;
-        event.preventDefault();
-        setOver(true);
-      }}
-      onDragLeave={() => setOver(false)}
-      onDrop={(event) => {
-        setOver(false);
-        if (!held(event)) return;
-        event.preventDefault();
-        store.mutate([...event.dataTransfer.files]);
-      }}
-    >
+    <div className={`file-drop ${over ? "over" : ""} ${className}`} {...handlers}>
       {children}
       <div className="row">
         <button
