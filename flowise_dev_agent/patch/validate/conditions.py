@@ -12,8 +12,8 @@ from flowise_dev_agent.patch.validate.context import AGENTFLOW, FlowContext, rul
 
 #: A text that consists of exactly one field of a step's structured answer.
 _FIELD = re.compile(r"\{\{\s*([A-Za-z0-9_]{1,100})\.output\.([A-Za-z0-9_]{1,100})\s*\}\}")
-#: A text that consists of exactly one value of a form, a request or the server: always a text, `true` as well.
-_TEXT: Final = re.compile(r"\{\{\s*\$(?:form|webhook|vars)\.[^{}]{1,200}\}\}")
+#: A text that consists of exactly one value of a step's output: it keeps its type. All others arrive as texts.
+_TYPED: Final = re.compile(r"\{\{[^{}]{1,200}\.output\.[^{}]{1,200}\}\}")
 #: Type of a condition for each type of a structured field. On a mismatch, text conditions fail and others never hold.
 _STRUCTURED: Final[Mapping[str, str]] = {"number": "number", "boolean": "boolean", "string": "string", "enum": "string"}
 #: The editor's HTML for a text of several paragraphs.
@@ -51,7 +51,7 @@ _BY_FUNCTION: Final = (
 
 @rule("CONDITION_TYPE_MISMATCH", "BAD_REGULAR_EXPRESSION", "CONDITION_TEXT_CHANGED", kinds=(AGENTFLOW,))
 def conditions(flow: FlowContext) -> Iterator[Finding]:
-    """Conditions use the type of the field, valid patterns, and texts that survive Markdown removal.
+    """Conditions use the type of the value, valid patterns, and texts that survive Markdown removal.
 
     A number compared as a text fails at every question. Texts are compared without their Markdown.
     """
@@ -100,10 +100,13 @@ def conditions(flow: FlowContext) -> Iterator[Finding]:
 
 
 def _type_of_field(flow: FlowContext, value: Any) -> str | None:
-    """The type of the field of a structured answer, form or request that a value refers to; None for anything else."""
-    if isinstance(value, str) and _TEXT.fullmatch(value.strip()):
+    """The type that a value with variables has when the server compares it; None if that is not known."""
+    if not isinstance(value, str) or not has_variable(value):
+        return None
+    text = (without_markup(value) if _EDITOR_TEXT.match(value) else value).strip()
+    if not _TYPED.fullmatch(text):
         return "string"
-    match = _FIELD.fullmatch(value.strip()) if isinstance(value, str) else None
+    match = _FIELD.fullmatch(text)
     source = flow.graph.node(match[1]) if match else None
     if match is None or source is None:
         return None

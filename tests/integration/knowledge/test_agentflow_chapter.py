@@ -819,6 +819,12 @@ async def test_a_boolean_field_is_compared_as_a_boolean(server: Server, standin:
     wrong = either("string", flag, "equal", "true", *before, source=LLM)
     quoted = either("boolean", flag, "equal", "true", *before, source=LLM)
     assert await server.text(await server.create(*good), "hi") == "IF"
+    assert "CONDITION_TYPE_MISMATCH" not in server.findings(good)
+    standin.script("CALM", structured(flag=False))
+    calm = [*llm(0, "system: CALM", llmStructuredOutput=rows), *chain(START, LLM)]
+    for other, branch in ((True, "ELSE"), (False, "IF")):
+        no = either("boolean", flag, "equal", other, *calm, source=LLM)
+        assert await server.text(await server.create(*no), "hi") == branch
     # The compiler gives a row the type that it is compared as.
     assert await server.text(await server.create(*quoted), "hi") == "IF"
     assert "is not a function" in await server.text(await server.create(*wrong), "hi")
@@ -840,14 +846,15 @@ async def test_a_switch_of_a_form_is_the_text_true(server: Server, standin: Mode
                 ops = either(type_, switch, "equal", other, code, *chain(START, code.node_id), source=code.node_id)
             flow = await server.create(*ops)
             found.append(await (server.webhook(flow, "a=1", **sent) if first is hook else server.text(flow, **sent)))
-            typed = type_ == "boolean" and not switch.startswith("{{ custom")
-            assert ("CONDITION_TYPE_MISMATCH" in server.findings(ops)) is typed
+            assert ("CONDITION_TYPE_MISMATCH" in server.findings(ops)) is (type_ == "boolean")
         return found
 
     assert await answers(form, "{{ $form.rush }}", form={"rush": True}) == ["IF", "ELSE"]
     assert await answers(form, "{{ $form.rush }}", form={"rush": False}) == ["ELSE", "ELSE"]
     assert await answers(hook, "{{ $webhook.body.rush }}", rush=True) == ["IF", "ELSE"]
     assert await answers(start(), "{{ customFunctionAgentflow_0 }}", question="x") == ["IF", "ELSE"]
+    state = start(startState=[{"key": "rush", "value": "true"}])
+    assert await answers(state, "{{ $flow.state.rush }}", question="x") == ["IF", "ELSE"]
     said = await server.create(form, reply('{"rush": {{ $form.rush }}}'), *chain(START, REPLY))
     assert json.loads(await server.text(said, form={"rush": False})) == {"rush": False}
 
