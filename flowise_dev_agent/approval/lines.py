@@ -27,7 +27,7 @@ _HINT: Final = (
 
 
 def line_changes(plan: Plan, base: GraphIR) -> list[LineChange]:
-    """Lines between nodes of the flow that a plan adds and takes away; `output` is the branch of a guard."""
+    """Lines to nodes of the flow that a plan adds and takes away, jumps of loops too; `output` is a guard's branch."""
     if plan.operation == "create":
         return []
     new = plan.new_nodes
@@ -43,7 +43,22 @@ def line_changes(plan: Plan, base: GraphIR) -> list[LineChange]:
             for one in plan.disconnections
             for output in dict.fromkeys(_branch_of(edge, base) for edge in lines_named(one, base)) or [""]
         ),
+        *_jumps(plan, base),
     ]
+
+
+def _jumps(plan: Plan, base: GraphIR) -> Iterator[LineChange]:
+    """Jumps that the plan's targets of loops, new ones too, add and take away."""
+    for one in plan.values:
+        if one.param != v2.LOOP_TARGET:
+            continue
+        loop = base.node(one.node_id)
+        old = v2.loop_target_id(str(loop.inputs.get(v2.LOOP_TARGET) or "")) if loop else ""
+        new = v2.loop_target_id(str(one.value or ""))
+        if old != new and base.node(new):
+            yield LineChange(source=one.node_id, target=new, change="add")
+        if old != new and base.node(old):
+            yield LineChange(source=one.node_id, target=old, change="remove")
 
 
 def lines_named(wanted: NamedConnection, graph: GraphIR) -> list[FlowEdge]:
@@ -119,7 +134,9 @@ def _problems(
     stored, direct = _lines(base, plan), _lines(after, plan)
     before, now = _between(stored, stay), _between(direct, stay)
     later = following(before)
-    for line in sorted(now - before):
+    said = {(one.source, one.target) for one in capability.lines if one.change == "add"}
+    unsaid = {one for one in direct if one.handle != v2.LOOP or (one.source, one.target) not in said}
+    for line in sorted(_between(unsaid, stay) - before):
         if (line.source, line.handle, line.target) in added_by:
             continue
         if line.handle != v2.LOOP and line.source in reached_from(later.get(line.target, ()), later):
@@ -212,8 +229,8 @@ def _lines(graph: GraphIR, plan: Plan) -> set[Way]:
 
 def _branch(node: FlowNode, handle: str, plan: Plan) -> str:
     """Number of a guard's branch; none where the plan changes its branches. A jump back stays one."""
-    if handle == v2.LOOP:
-        return handle
+    if v2.LOOP in (handle, node.name):
+        return v2.LOOP
     rows = v2.BRANCHES_FROM.get(node.name)
     changes = rows and any(one.node_id == node.id and one.param.startswith(rows) for one in plan.values)
     return handle.rpartition("-")[2] if node.name in v2.BRANCHING and not changes else ""

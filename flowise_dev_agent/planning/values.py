@@ -89,8 +89,10 @@ def _set(node_id: str, param: str, value: JsonValue) -> PatchOp:
 
 
 def _stands(stored: Any, value: JsonValue) -> bool:
-    """True if the flow has the value already, beside defaults and credentials that the compiler adds."""
-    return held(stored, with_bound(value, stored))
+    """True if the flow has the value already, beside defaults and credentials that the compiler adds. An empty text
+    does not stand where nothing is: a row of the state fails without one.
+    """
+    return (value, stored) != ("", None) and held(stored, with_bound(value, stored))
 
 
 def _described(ops: Sequence[PatchOp], plan: Plan) -> list[PatchOp]:

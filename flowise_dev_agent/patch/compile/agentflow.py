@@ -134,15 +134,16 @@ def _derive_configs(batch: Batch, node_id: str) -> None:
 
 def _type_rows(batch: Batch, node_id: str) -> None:
     """Store the switches in rows as booleans, and what is compared as text as texts: the server compares switches
-    strictly, and fails on a text that is none.
+    strictly, and fails on a text that is none. A state begins empty if no value is given.
     """
     node = batch.nodes[node_id]
     for entry in node.params:
         rows = node.inputs.get(entry["name"])
         if entry["type"] != "array" or not isinstance(rows, list):
             continue
+        least = {"value": ""} if entry["name"] == v2.START_STATE else {}
         typed = [
-            {**row, **_switches(row_fields(entry, number, row, node.inputs), row)} if isinstance(row, dict) else row
+            least | row | _switches(row_fields(entry, number, row, node.inputs), row) if isinstance(row, dict) else row
             for number, row in enumerate(rows)
         ]
         if typed != rows:

@@ -19,6 +19,7 @@ HUMAN_INPUT = "humanInputAgentflow"
 ITERATION = "iterationAgentflow"
 LOOP = "loopAgentflow"
 LOOP_TARGET = "loopBackToNode"
+START_STATE = "startState"
 
 #: Node types whose branches follow from a list in their inputs.
 BRANCHES_FROM: Mapping[str, str] = {CONDITION: "conditions", CONDITION_AGENT: "conditionAgentScenarios"}

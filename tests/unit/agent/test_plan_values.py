@@ -305,3 +305,22 @@ def test_two_nodes_replaced_by_one_type_keep_values_of_their_own(catalogue: Node
     swaps: list[PatchOp] = [ReplaceNode(node_id=f"pinecone_{n}", node_name="chroma") for n in (1, 0)]
     after, _ = built(swaps, wanted, catalogue, base=base)
     assert [stored(after, f"pinecone_{n}", "collectionName") for n in (0, 1)] == ["part 0", "part 1"]
+
+
+def test_an_empty_value_of_the_state_is_set_by_code(catalogue: NodeStore) -> None:
+    """A row fails without its value: one that the plan leaves empty is written, and a state begins empty."""
+    flow: list[PatchOp] = [
+        AddNode(node_name="startAgentflow", node_id="startAgentflow_0"),
+        AddNode(node_name="llmAgentflow", node_id="llmAgentflow_0"),
+        Connect(source_node_id="startAgentflow_0", target_node_id="llmAgentflow_0"),
+    ]
+    rows = {"startAgentflow_0": "startState", "llmAgentflow_0": "llmUpdateState"}
+    wanted = contract(
+        *(planned(id_) for id_ in rows),
+        values=[
+            *(value(id_, f"{name}[0].key", "remark") for id_, name in rows.items()),
+            value("llmAgentflow_0", "llmUpdateState[0].value", ""),
+        ],
+    )
+    after, _ = built([], wanted, catalogue, flow)
+    assert [stored(after, id_, name) for id_, name in rows.items()] == [[{"key": "remark", "value": ""}]] * 2

@@ -60,7 +60,14 @@ POLITE = contract(planned(DRAFT), values=[value(DRAFT, "llmUserMessage", "x")], 
 REPLY, NEXT = "directReplyAgentflow_2", "llmAgentflow_3"
 #: A plan that adds a step, and says nothing of other lines.
 LONGER = contract(planned(DRAFT), *(planned(id_, existing=False) for id_ in ("llmAgentflow_2", NEXT, REPLY)))
-LOOPED = contract(planned(DRAFT), planned("loopAgentflow_0", existing=False))
+LOOP = "loopAgentflow_0"
+LOOPED = contract(planned(DRAFT), planned(LOOP, existing=False))
+#: A rejection goes back to the draft.
+AGAIN = contract(
+    *LOOPED.nodes,
+    values=[value(LOOP, "loopBackToNode", DRAFT)],
+    disconnections=[{"source": ASK, "output": "1", "target": NO}],
+)
 
 
 def outside(ops: list[PatchOp], plan: Plan, catalogue: NodeStore, flow: list[PatchOp] = FLOW) -> list[str]:
@@ -103,8 +110,13 @@ INJECTIONS: dict[str, tuple[Plan, list[PatchOp], str]] = {
     ),
     "a new loop that jumps behind the approval": (
         LOOPED,
-        [node("loopAgentflow_0", loopBackToNode=f"{CALL}-HTTP"), line(DRAFT, "loopAgentflow_0")],
+        [node(LOOP, loopBackToNode=f"{CALL}-HTTP"), line(DRAFT, LOOP)],
         f"around '{ASK}'",
+    ),
+    "a loop back that the plan does not say": (
+        LOOPED,
+        [node(LOOP, loopBackToNode=DRAFT), cut(ASK, NO, "1"), line(ASK, LOOP, "1")],
+        f"'{ASK}' ran after '{DRAFT}'",
     ),
     "another order": (
         POLITE,
@@ -151,6 +163,10 @@ EDITS: dict[str, tuple[Plan, list[PatchOp]]] = {
     "a line that the plan says": (
         contract(planned(DRAFT), connections=[{"source": DRAFT, "target": CALL}]),
         [line(DRAFT, CALL)],
+    ),
+    "a loop back that the plan says": (
+        AGAIN,
+        [node(LOOP, loopBackToNode=DRAFT), cut(ASK, NO, "1"), line(ASK, LOOP, "1")],
     ),
     "an order that the plan says": (
         contract(
@@ -266,3 +282,27 @@ def test_p85_a_title_hides_no_type(catalogue: NodeStore) -> None:
     wanted = wanted.model_copy(update={"capability": capability_of(wanted, catalogue.schemas, base)})
     allows = plan_details(wanted, base, schemas=catalogue.schemas).allows
     assert "Approved by security (Custom Function) runs code." in allows
+
+
+def test_p85_a_target_of_a_loop_is_a_line_of_the_plan(catalogue: NodeStore) -> None:
+    base = compile_ops(GraphIR.empty(), FLOW, catalogue.schemas).graph
+    capability = capability_of(AGAIN, catalogue.schemas, base)
+    assert LineChange(source=LOOP, target=DRAFT, change="add") in capability.lines
+    wanted = AGAIN.model_copy(update={"capability": capability})
+    allows = plan_details(wanted, base, schemas=catalogue.schemas).allows
+    assert "A new line leads from Loop to LLM 1." in allows, allows
+    later = beyond_approval(capability, capability_of(LOOPED, catalogue.schemas, base))
+    assert later is not None
+    assert capability.lines[-1] in later.lines
+
+
+def test_p85_a_loop_of_the_flow_gets_the_target_of_the_plan_and_no_other(catalogue: NodeStore) -> None:
+    flow = [*FLOW, node(LOOP, loopBackToNode=CHECK), line(ASK, LOOP, "1")]
+    wanted = contract(planned(LOOP), values=[value(LOOP, "loopBackToNode", DRAFT)])
+    assert outside([SetParam(node_id=LOOP, param_name="loopBackToNode", value=DRAFT)], wanted, catalogue, flow) == []
+    base = compile_ops(GraphIR.empty(), flow, catalogue.schemas).graph
+    assert [(one.target, one.change) for one in capability_of(wanted, catalogue.schemas, base).lines] == [
+        (DRAFT, "add"),
+        (CHECK, "remove"),
+    ]
+    assert outside([SetParam(node_id=LOOP, param_name="loopBackToNode", value=CALL)], wanted, catalogue, flow)
