@@ -22,6 +22,7 @@ REFUSALS: Final = {
     ],
     "a text that is to be a flow, or ops that are to make one": [
         *("validate_flow", "start_flow_text_test", "import_flow", "apply_to_flow"),
+        *("read_flows_of_a_file", "preview_flow"),
     ],
     "one of two parameters, which OpenAPI cannot say": ["erase_audit_words"],
     "an answer that the open question does not take": ["resume_session", "resume_session_stream"],

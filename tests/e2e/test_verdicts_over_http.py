@@ -149,6 +149,6 @@ async def test_a_session_says_works_when_each_criterion_was_shown(
             trace = await trace_of(http, view, number)
             assert set(nodes) <= {step["node_id"] for step in trace["steps"]}
         turns = [len((await trace_of(http, view, n + 1))["turns"]) for n in range(len(_CASES[id_].tests))]
-        assert turns == [len(test.turns) for test in _CASES[id_].tests]
+        assert turns == [len(test.turns) + len(test.human) for test in _CASES[id_].tests]
         people = [trial["human"] for trial in view["interrupt"]["data"]["tests"]]
         assert people == [test.human for test in _CASES[id_].tests]

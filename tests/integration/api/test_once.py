@@ -21,7 +21,7 @@ from tests.fixtures.database import stored_text, superuser
 from tests.integration.api.test_keys import SHARED, Keys, service
 
 #: They change nothing, or nothing more when they are repeated.
-HARMLESS = {"validate_flow", "list_options", "sign_out"}
+HARMLESS = {"validate_flow", "list_options", "sign_out", "preview_flow", "read_flows_of_a_file"}
 OPS = [{"op_type": "AddNode", "node_name": "chatOpenAI", "node_id": "chatOpenAI_0"}]
 PATTERNS = {"patterns": [{"requirement": "a chatbot for support", "name": "Support", "ops": OPS}]}
 

@@ -116,7 +116,7 @@ async def test_a_link_shows_a_session_without_names_contacts_and_credentials(
         drawn = await visitor.get("/shared/versions/v1")
         (node,) = drawn.json()["nodes"]
         assert node["label"] == "ChatOpenAI"
-        assert {"name": "basepath", "label": "basepath", "value": "ask [contact]"} in node["params"]
+        assert {"name": "basepath", "label": "basepath", "value": "ask [contact]", "cut": False} in node["params"]
         missing = await visitor.get("/shared/versions/v2")
         assert (missing.status_code, missing.json()["code"]) == (404, "version_not_found")
         for text in (shown.text, drawn.text):
