@@ -10,7 +10,7 @@ from flowise_dev_agent.patch.model import sequential
 from flowise_dev_agent.patch.model.flow_data import InputEntry, Inputs, Values
 from flowise_dev_agent.patch.model.graph import FlowEdge
 from flowise_dev_agent.patch.model.json_text import dump_json
-from flowise_dev_agent.patch.model.nested import complete_config, nested_components, with_value
+from flowise_dev_agent.patch.model.nested import complete_config, nested_components, value_at, with_value
 from flowise_dev_agent.patch.model.node import FlowNode
 from flowise_dev_agent.patch.model.ops import Connect
 from flowise_dev_agent.patch.model.outputs import Output
@@ -21,6 +21,8 @@ from flowise_dev_agent.patch.model.visibility import row_fields
 
 #: Types of fields that hold several options.
 _OPTION_LISTS: Final = frozenset({"multiOptions", "asyncMultiOptions"})
+#: Type of models whose answer in fields is lost when it is streamed: the step fails with "Failed to parse".
+_NOT_STREAMED: Final = "chatAnthropic"
 
 
 def connect_agentflow_nodes(batch: Batch, op: Connect, source: FlowNode, target: FlowNode) -> None:
@@ -128,6 +130,10 @@ def _with_lists_as_text(config: Inputs, schema: NodeSchema) -> Inputs:
 def _derive_configs(batch: Batch, node_id: str) -> None:
     node = batch.nodes[node_id]
     inputs = derived_inputs(node.params, node.inputs, batch.schemas)
+    if any(rows for name, rows in node.inputs.items() if name.endswith("StructuredOutput")):
+        for nested in list(nested_components(node.params, inputs)):
+            if nested.component == _NOT_STREAMED and value_at(inputs, (*nested.steps, "streaming")) is not False:
+                inputs = with_value(inputs, (*nested.steps, "streaming"), value=False)
     if inputs is not node.inputs:
         batch.edit(node_id).set_inputs(inputs)
 

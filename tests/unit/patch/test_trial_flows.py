@@ -1,10 +1,11 @@
 """The validator on flows at the edge of what runs; `tests/integration/patch` asks a real Flowise about the same."""
 
 import json
+from typing import Any
 
 import pytest
 
-from flowise_dev_agent.patch import GraphIR, Schemas, compile_ops, errors, validate_flow
+from flowise_dev_agent.patch import AddNode, GraphIR, Schemas, compile_ops, errors, validate_flow
 from tests.fixtures.golden_flows import NOWHERE
 from tests.fixtures.trial_flows import TRIAL_FLOWS, TrialFlow
 
@@ -47,3 +48,17 @@ def test_a_state_that_a_node_sets_is_declared_and_an_iteration_without_nodes_is_
     assert "which only llmAgentflow_0 sets, perhaps later" in early.detail
     start["startState"] = [{"key": "a", "value": ""}]
     assert validate_flow(json.dumps(document), schemas=schemas, credentials=None, kind="AGENTFLOW") == []
+
+
+@pytest.mark.parametrize("kind", ["llm", "agent"])
+def test_an_answer_in_fields_is_not_streamed_by_a_model_that_loses_it(schemas: Schemas, kind: str) -> None:
+    fields = [{"key": "name", "type": "string", "description": "The name"}]
+    for model, rows, streamed in (
+        ("chatAnthropic", fields, False),
+        ("chatAnthropic", [], True),
+        ("chatOpenAI", fields, True),
+    ):
+        params: dict[str, Any] = {f"{kind}Model": model, f"{kind}StructuredOutput": rows}
+        step = AddNode(node_name=f"{kind}Agentflow", node_id=f"{kind}Agentflow_0", params=params)
+        (node,) = compile_ops(GraphIR.empty(), [step], schemas).graph.nodes
+        assert node.inputs[f"{kind}ModelConfig"]["streaming"] is streamed
