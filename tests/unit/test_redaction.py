@@ -89,6 +89,7 @@ KNOWN = {
     "dynatrace": f"dt0c01.{_CAPITALS[:24]}.{_CAPITALS}{_CAPITALS}",
     "deepl": f"{_UUID}:fx",
     "password in an address": "postgres://admin:hunter2@db.example/main",
+    "passphrase with a word that placeholders have": "postgres://admin:my-secret-garden-gate@db.example/main",
 }
 #: What is a secret by a name or by chance: masked everywhere, and refused nowhere.
 LIKELY = {
