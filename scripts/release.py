@@ -42,7 +42,7 @@ def main(arguments: list[str]) -> int:
 
 
 def sbom() -> dict[str, Any]:
-    """What the runtime lock has, with licences where it is installed here, as a CycloneDX document."""
+    """Bill of materials (CycloneDX) of the runtime lock, with the licences of what is installed here."""
     lock = (_ROOT / "locks" / "runtime.lock").read_text()
     return {
         "bomFormat": "CycloneDX",

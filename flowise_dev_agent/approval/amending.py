@@ -4,18 +4,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from pydantic import JsonValue
 
-from flowise_dev_agent.patch import (
-    Schemas,
-)
+from flowise_dev_agent.patch import Schemas
 from flowise_dev_agent.patch.model.nested import Steps, parse_path, value_at, with_value
-from flowise_dev_agent.schemas.plan import (
-    UPLOADS,
-    AmendAnswer,
-    Part,
-    Plan,
-    PlannedNode,
-    PlannedValue,
-)
+from flowise_dev_agent.schemas.plan import UPLOADS, AmendAnswer, Part, Plan, PlannedNode, PlannedValue
 
 
 def amended(

@@ -4,6 +4,7 @@ the limit of a loop. Code finds a test for each from the flow and the traces, an
 
 import itertools
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from copy import deepcopy
@@ -311,7 +312,7 @@ def _told_probes(held: Sequence[TrialRun], simulation: Simulation) -> Iterator[T
         if not isinstance(one.case, Probe) or not _was_probed(one, one.case, simulation):
             continue
         base = _base(held, simulation, one.case.stand_in)
-        same = bool(base and one.trial.answer.strip()) and base.trial.answer == one.trial.answer if base else False
+        same = base is not None and one.trial.answer.strip() != "" and base.trial.answer == one.trial.answer
         outcome = "ends" if one.trial.category else "same" if same else "says"
         yield text(
             f"way.{one.case.kind}.{outcome}",
@@ -322,19 +323,16 @@ def _told_probes(held: Sequence[TrialRun], simulation: Simulation) -> Iterator[T
 
 def _untaken(held: Sequence[TrialRun], graph: GraphIR, simulation: Simulation) -> Iterator[Text]:
     taken: set[tuple[str, int]] = set()
-    loops: dict[str, int] = {}
+    loops: Counter[str] = Counter()
     for one in held:
         taken |= {(node, 0 if decision == "proceed" else 1) for node, decision in one.decisions}
-        count: dict[str, int] = {}
+        # `|` of counters keeps the larger count.
+        loops |= Counter(step.node_id for step in one.trace.steps)
         for step in one.trace.steps:
-            count[step.node_id] = count.get(step.node_id, 0) + 1
             rows = step.output.get("conditions") if isinstance(step.output, dict) else None
             for branch, row in enumerate(rows if isinstance(rows, list) else ()):
                 if isinstance(row, dict) and row.get("isFulfilled"):
                     taken.add((step.node_id, branch))
-        loops = {node: max(loops.get(node, 0), number) for node, number in count.items()} | {
-            node: number for node, number in loops.items() if node not in count
-        }
     reached = {node for node, _ in taken}
     for edge in graph.edges:
         branch = edge.output_name or ""

@@ -301,7 +301,7 @@ class Bench:
             tested.not_judged = "the prompt has changed since it was answered"
 
     def _judge_by_code(self, tested: Tested) -> None:
-        """What code alone tells: unmet expectations, steps and ways that no test reached."""
+        """Findings by code alone: unmet expectations, steps and ways that no test reached."""
         for run in tested.runs:
             trial = as_expected(run.trial, run.trace, run.case, tested.flow_data)
             if trial.category and not run.trial.category:

@@ -1,4 +1,4 @@
-"""What is built of a fresh checkout: an sdist, the wheel made of it, and the image, as an operator has them.
+"""Builds of a fresh checkout: an sdist, the wheel made of it, and the image, as an operator has them.
 
 There is no Docker here: the RUN steps of the Dockerfile are played in a folder, on the Python of the tests.
 """

@@ -1,4 +1,4 @@
-"""What is deployed names commands, options, paths and variables that exist: image, compose, Kubernetes, systemd."""
+"""Deployment files name commands, options, paths and variables that exist: image, compose, Kubernetes, systemd."""
 
 import re
 import subprocess

@@ -1,4 +1,4 @@
-"""What a release says of itself."""
+"""A release names its version, its materials and their licences."""
 
 import importlib.util
 import re

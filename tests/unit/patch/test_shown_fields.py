@@ -1,4 +1,4 @@
-"""What a form shows of a flow is what the flow holds, and written back it changes nothing."""
+"""A form shows the values that the flow holds, and written back they change nothing."""
 
 import json
 from typing import Any

@@ -52,7 +52,7 @@ def acting() -> tuple[GraphIR, Simulation]:
 
 
 def reply(kind: str, chance: Random) -> Prediction | FlowiseServerError:
-    """What the flow answers; what ran may be the call, the tool, or both."""
+    """Answers of the flow; the call, the tool, or both may have run."""
     if kind == "flow fails":
         return FlowiseServerError("500", details={"flowise_message": "Error: The simulated call failed."})
     said = {"fallback": FALLBACK, "placeholder": "[PLACEHOLDER: what it says]", "honest": "It is sent."}.get(
