@@ -73,8 +73,9 @@ def import_command(
 
     Exit codes: 0 all taken, 1 failed, 3 some were refused.
     """
-    module = _files()
-    wish = module.ImportWish(
+    from flowise_dev_agent.cli import imports
+
+    wish = imports.ImportWish(
         names=flows or (),
         name=name,
         kind=kind,
@@ -84,7 +85,7 @@ def import_command(
         yes=yes,
         as_json=as_json,
     )
-    if not with_client(url, lambda client: module.import_flows(client, files, wish, instance=instance)):
+    if not with_client(url, lambda client: imports.import_flows(client, files, wish, instance=instance)):
         raise typer.Exit(Exit.NO)
 
 
@@ -156,9 +157,12 @@ def flows_test_command(
 
     Exit codes: 0 all passed, 1 could not be tested, 3 not all passed.
     """
-    files = _files()
-    wish = files.TestWish(question or [], tests, trials, real=real, ways=ways, against=against, model=model)
-    if not with_client(url, lambda client: files.test_flow(client, flow, wish, instance=instance, as_json=as_json)):
+    from flowise_dev_agent.cli import flow_tests
+
+    wish = flow_tests.TestWish(question or [], tests, trials, real=real, ways=ways, against=against, model=model)
+    if not with_client(
+        url, lambda client: flow_tests.test_flow(client, flow, wish, instance=instance, as_json=as_json)
+    ):
         raise typer.Exit(Exit.NO)
 
 

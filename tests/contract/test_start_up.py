@@ -41,7 +41,9 @@ def test_commands_that_ask_a_service_load_its_client_only() -> None:
 
 
 def test_commands_for_files_load_what_reads_flows_and_nothing_that_writes_them() -> None:
-    modules = loaded("import flowise_dev_agent.cli.files")
+    modules = loaded(
+        "import flowise_dev_agent.cli.files, flowise_dev_agent.cli.imports, flowise_dev_agent.cli.flow_tests"
+    )
     assert "flowise_dev_agent.patch.views.flow_diff" in modules
     assert not (SERVICE | PROVIDERS | {"flowise_dev_agent.flowise", "flowise_dev_agent.publish"}) & modules
 

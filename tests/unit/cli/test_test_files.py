@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from flowise_dev_agent.cli.files import read_tests_file, with_model
+from flowise_dev_agent.cli.flow_tests import read_tests_file, with_model
 from flowise_dev_agent.errors import InvalidInputError
 from flowise_dev_agent.schemas.flow_tests import TestFlow, TestSummary
 from flowise_dev_agent.schemas.verdict import Trial
