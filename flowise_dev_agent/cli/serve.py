@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from flowise_dev_agent.cli.console import say, warn
+from flowise_dev_agent.cli.startup import with_secrets_key
 from flowise_dev_agent.ops.instances import flowise_health
 from flowise_dev_agent.ops.runtime import Runtime
 from flowise_dev_agent.settings import Settings
@@ -34,6 +35,8 @@ async def serve(
     from flowise_dev_agent.api import create_app
     from flowise_dev_agent.api.server import Server, url_of
 
+    # Processes apart need one key for all of them, which the operator sets.
+    settings = with_secrets_key(settings, make=worker)
     async with Runtime.open(settings, worker=worker) as runtime:
         await _prepare(runtime)
         server = Server(create_app(settings, runtime))
@@ -58,6 +61,7 @@ def open_listener(settings: Settings, host: str | None, port: int | None) -> tup
 
 async def work(settings: Settings, listener: socket.socket | None = None) -> None:
     """Run a worker until SIGINT or SIGTERM; on `listener` it serves /live, /ready and /metrics."""
+    settings = with_secrets_key(settings, make=False)
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):

@@ -4,10 +4,15 @@ Everything is imported where it is needed: `--help` must not wait for it.
 """
 
 import gc
+import os
+from base64 import b64encode
 from collections.abc import Awaitable, Callable, Coroutine, Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from enum import IntEnum
 from importlib import import_module
+from pathlib import Path
+from secrets import token_bytes
+from tempfile import NamedTemporaryFile
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from flowise_dev_agent.errors import ConfigurationError
@@ -108,6 +113,56 @@ def with_database(settings: "Settings", dsn: str) -> "Settings":
 
     database = settings.database.model_copy(update={"dsn": SecretStr(dsn), "direct_dsn": None})
     return settings.model_copy(update={"database": database})
+
+
+def with_secrets_key(settings: "Settings", *, make: bool) -> "Settings":
+    """The settings with a SECRETS_KEY: the operator's, else that of a file in the data folder.
+
+    `make`: where there is no file, one is made, for this user alone. Where none can be kept, for example on a read-only
+    disk, the settings stay without a key. Raises ConfigurationError when the file holds something else.
+    """
+    from pydantic import SecretStr
+
+    from flowise_dev_agent.cli.console import warn
+    from flowise_dev_agent.settings import data_folder
+
+    if settings.database.secrets_key is not None:
+        return settings
+    path = data_folder() / "secrets.key"
+    try:
+        if make and not path.exists():
+            _write_key(path)
+        key = path.read_text(encoding="ascii", errors="replace").strip()
+    except FileNotFoundError:
+        return settings
+    except OSError as error:
+        warn(f"No key can be kept in {path} ({type(error).__name__}): set SECRETS_KEY to connect at the page.")
+        return settings
+    database = settings.database.model_copy(update={"secrets_key": SecretStr(key)})
+    try:
+        usable = len(database.secrets_keys) > 0
+    except ValueError:
+        usable = False
+    if not usable:
+        raise ConfigurationError(
+            f"{path} holds no key.",
+            hint="Bring the file back from a backup. Without one, delete it: a new key is made, and what was connected "
+            "at the page has to be connected again.",
+        )
+    return settings.model_copy(update={"database": database})
+
+
+def _write_key(path: Path) -> None:
+    """A new key at `path`, whole or not at all; that of a process that was faster stays."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    # Its mode is 0600.
+    with NamedTemporaryFile("w", dir=path.parent, delete=False) as file:
+        file.write(b64encode(token_bytes(32)).decode())
+    try:
+        with suppress(FileExistsError):
+            os.link(file.name, path)
+    finally:
+        os.unlink(file.name)
 
 
 def require_database(settings: "Settings") -> "Settings":

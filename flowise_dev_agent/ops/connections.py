@@ -123,19 +123,11 @@ class Connections:
     async def watching(self) -> AsyncGenerator[None]:
         """Follow changes that other processes store, while the block runs."""
         await self.refresh()
-        if not self._settings.database.secrets_keys:
-            yield
-            return
         task = asyncio.create_task(self._watch(), name="connections")
         try:
             yield
         finally:
             await end_tasks([task])
-
-    async def before_run(self) -> None:
-        """Load the stored connections before a run, if this service can store any. Raises DatabaseUnavailableError."""
-        if self._settings.database.secrets_keys:
-            await self.refresh()
 
     async def refresh(self) -> None:
         """Load the stored connections and switch to them if they changed. Raises DatabaseUnavailableError."""

@@ -18,13 +18,12 @@ from typing import Annotated, Any, Final, Literal, Self
 from urllib.parse import unquote
 
 from dotenv import dotenv_values
-from platformdirs import user_data_path
 from pydantic import AfterValidator, Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic.networks import HttpUrl
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from flowise_dev_agent.errors import ConfigurationError
-from flowise_dev_agent.settings.base import Group, items
+from flowise_dev_agent.settings.base import Group, data_folder, items
 from flowise_dev_agent.settings.reasoning import (
     DEFAULT_MODELS,
     Effort,
@@ -58,6 +57,7 @@ __all__ = [
     "SignInSettings",
     "Thinking",
     "TracingSettings",
+    "data_folder",
     "load_settings",
     "unknown_settings",
 ]
@@ -349,7 +349,7 @@ class DomainSettings(Group):
     @cached_property
     def folder(self) -> Path:
         """The folder in which domains keep what their refresh brings."""
-        return self.dir or user_data_path("flowise-dev-agent", appauthor=False) / "domains"
+        return self.dir or data_folder() / "domains"
 
     @cached_property
     def names(self) -> tuple[str, ...]:

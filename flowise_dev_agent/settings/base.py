@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from dotenv import dotenv_values
+from platformdirs import user_data_path
 from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
@@ -57,6 +58,11 @@ class Group(BaseSettings):
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         """The sources, the first one that has a value first."""
         return init_settings, env_settings, dotenv_settings, _Files(settings_cls)
+
+
+def data_folder() -> Path:
+    """The folder of this user in which the service keeps what is not in Postgres."""
+    return user_data_path("flowise-dev-agent", appauthor=False)
 
 
 def items(text: str) -> tuple[str, ...]:

@@ -85,6 +85,8 @@ class ServiceProcess:
             "REASONING_ENGINE": "deterministic",
             "RATE_LIMIT_SESSIONS_PER_MIN": "0",
             "AGENT_API_PORT": str(self.port),
+            # Where it keeps what is not in the database.
+            "XDG_DATA_HOME": str(folder / "data"),
             **environment,
         }
         self._process: Forked | None = None

@@ -17,7 +17,6 @@ from tests.e2e.service import ServiceProcess
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 NOTHING = {"FLOWISE_API_ENDPOINT": "", "FLOWISE_API_KEY": "", "REASONING_ENGINE": ""}
-SECRETS_KEY = "Zmlyc3QtcnVuLWtleS1vZi0zMi1ieXRlcy1pbi1hbGw="
 
 
 def complaints_of(screen: Screen) -> list[str]:
@@ -39,7 +38,7 @@ def record_session(dsn: str, planned_with: str) -> None:
 async def test_a_new_service_is_connected_at_the_page_and_starts(
     browser: Browser, built_page: Path, make_service: MakeService, flowise: FlowiseAccess, standin: ModelStandIn
 ) -> None:
-    service = make_service(**NOTHING, SECRETS_KEY=SECRETS_KEY)
+    service = make_service(**NOTHING)
     await service.start()
     screen = await Screen.open(browser, service.url, has_key=False)
     page, key = screen.page, flowise.api_key.get_secret_value()
@@ -118,7 +117,7 @@ async def test_open_sessions_are_kept_or_stopped_as_the_person_says_when_the_ser
     del flowise_flows  # deletes what the test leaves on the server
     key = flowise.api_key.get_secret_value()
     with FakeFlowise(api_key=key) as another:
-        await walk_over_open_sessions(browser, make_service(**NOTHING, SECRETS_KEY=SECRETS_KEY), flowise, another)
+        await walk_over_open_sessions(browser, make_service(**NOTHING), flowise, another)
 
 
 async def walk_over_open_sessions(
@@ -177,10 +176,10 @@ async def walk_over_open_sessions(
 
 
 @pytest.mark.nightly
-async def test_without_a_secrets_key_the_page_says_which_settings_to_write(
+async def test_where_no_key_can_be_kept_the_page_says_which_settings_to_write(
     browser: Browser, built_page: Path, make_service: MakeService
 ) -> None:
-    service = make_service(**NOTHING)
+    service = make_service(**NOTHING, XDG_DATA_HOME="/dev/null/none")
     await service.start()
     screen = await Screen.open(browser, service.url, has_key=False)
     await screen.press("Connect a Flowise")
