@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from pydantic import JsonValue
 
 from flowise_dev_agent.agent.projection import approved_plan
 from flowise_dev_agent.approval.manual_edits import edit_findings, ops_of
@@ -157,6 +158,11 @@ def test_edits_of_a_plan_are_checked_before_they_are_taken(catalogue: NodeStore)
     assert edits("nothing_0") == [("UNKNOWN_NODE", "nothing_0")]
     assert edits("chatOpenAI_0") == [("INPUT_NOT_FED", "conversationChain_0")]
 
+    # What the plan lacked before the edit is not the edit's fault.
+    unfed = plan_of("conversationChain_0", "bufferMemory_0")
+    given = [{"node_id": "bufferMemory_0", "param": "memoryKey", "value": "talk"}]
+    assert codes(unfed, {"edits": {"values": given}}, GraphIR.empty(), catalogue) == []
+
 
 def test_ops_for_a_result_are_checked_before_they_are_taken(catalogue: NodeStore) -> None:
     base = compile_ops(GraphIR.empty(), CHAT, catalogue.schemas).graph
@@ -170,7 +176,7 @@ def test_ops_for_a_result_are_checked_before_they_are_taken(catalogue: NodeStore
 async def test_the_approved_plan_is_kept_as_the_person_changed_it() -> None:
     bench = await updating()
     interrupt = raised_interrupt((await bench.open_interrupt()).value, "")
-    answer = {
+    answer: dict[str, JsonValue] = {
         "action": "approve",
         "edits": {"values": [{"node_id": "chatOpenAI_0", "param": "temperature", "value": 0.4}], "removals": []},
     }
