@@ -31,7 +31,10 @@ def flow_outline(
     purposes = {node.node_id: node.purpose for node in plan.nodes}
     labels = {node.id: node.label for node in base.nodes}
     renamed = {one.node_id for one in plan.nodes if one.label and one.label != labels.get(one.node_id, one.label)}
-    changed = {*set_, *renamed} - {*plan.kept}
+    fed, before = _inputs(flow), _inputs(base)
+    # A step of an agentflow is the same behind another one; a node of a chatflow works with what is connected to it.
+    rewired = {node.id for node in nodes if not node.is_agentflow and fed.get(node.id) != before.get(node.id)}
+    changed = {*set_, *renamed, *rewired} - {*plan.kept}
 
     def line(node: FlowNode, depth: int, leads_to: Sequence[Branch] = ()) -> OutlineLine:
         state: OutlineState = "new" if base.node(node.id) is None else "changed" if node.id in changed else "same"
@@ -54,6 +57,14 @@ def flow_outline(
             for node, depth in _in_order(shown, flow, plan)
         ]
     return [line(node, depth) for node, depth in _fed(shown, flow)]
+
+
+def _inputs(flow: GraphIR) -> dict[str, set[tuple[str, str]]]:
+    """Source and input of the lines into each node."""
+    found: dict[str, set[tuple[str, str]]] = {}
+    for edge in flow.edges:
+        found.setdefault(edge.target, set()).add((edge.source, edge.input_name))
+    return found
 
 
 def _branches(node: FlowNode, flow: GraphIR, titles: Mapping[str, str], *, ending: bool) -> list[Branch]:

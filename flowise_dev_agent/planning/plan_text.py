@@ -1,6 +1,9 @@
-"""The plan as Markdown: in few words what happens, then the details, with names in place of ids and JSON."""
+"""The plan as Markdown: in few words what happens, then the details, with names in place of ids and JSON.
 
-import json
+Above the details stands what a person must know to decide: what the flow will do, what stays, what is not done, what
+it may reach, and as many of the other notices as there is room for. Nothing is cut and nothing is said twice.
+"""
+
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
@@ -10,18 +13,17 @@ from flowise_dev_agent.patch.model.findings import Finding, sentence
 from flowise_dev_agent.patch.model.labels import credential_name, titled
 from flowise_dev_agent.planning.permissions import capability_words, reached, uploads_text
 from flowise_dev_agent.planning.value_text import ValueText
-from flowise_dev_agent.sanitize import in_markdown, shortened, visible
+from flowise_dev_agent.sanitize import in_markdown, visible
 from flowise_dev_agent.schemas.document_stores import PlannedStore
 from flowise_dev_agent.schemas.plan import NO_TEST, Criterion, Part, Plan, TestCase
 from flowise_dev_agent.schemas.shown_plan import NamedNode, ShownPlan
 from flowise_dev_agent.texts import LANGUAGES, say_in, translated
 
-#: Limits: characters of the goal, of the quote of a covered part and of a purpose; names in a list, and for a part.
-_GOAL, _QUOTE, _PURPOSE, _NAMES, _COVERING = 200, 70, 110, 8, 3
-#: Share of words that the plan has not said before: with fewer, a step or a reason says nothing new.
-_NEW_IN_STEP, _NEW_IN_REASON = 0.2, 0.4
+#: Words above the details, of the goal and of quotes there, and of the line for a notice that is below.
+_ABOVE, _GOAL, _QUOTES, _POINTER = 120, 50, 40, 6
+#: Names in a list, and for a part.
+_NAMES, _COVERING = 8, 3
 _SENTENCE_END: Final = re.compile(r"(?<=[.!?])\s+")
-_SAID_WORD: Final = re.compile(r"\w{4,}|\d+")
 #: Headings of stored plans in languages that this service no longer writes.
 _FORMER_HEADINGS: Final = {
     "plan.heading.personal_data": ("Dati personali", "Persoonsgegevens", "Dane osobowe", "Dados pessoais")
@@ -47,7 +49,7 @@ def plan_markdown(plan: Plan, details: ShownPlan | None = None, language: str = 
         to_do=[said("to_do.give", what=one) for one in plan.placeholders],
     )
     words = _Words(plan, given, language)
-    sections: list[tuple[str, Sequence[str]]] = [
+    notices: list[tuple[str, Sequence[str]]] = [
         ("plan.heading.not_done", [words.part(part) for part in plan.not_done]),
         ("plan.heading.to_do", [words.text(one) for one in given.to_do]),
         (
@@ -55,15 +57,16 @@ def plan_markdown(plan: Plan, details: ShownPlan | None = None, language: str = 
             [words.text(one) for one in _by_cause(_finding(one, language) for one in plan.findings)],
         ),
         ("plan.heading.assumed", [words.part(part) for part in plan.parts if part.state == "assumed"]),
-        ("plan.heading.asked", words.covered()),
+    ]
+    folded: list[tuple[str, Sequence[str]]] = [
         ("plan.heading.outline", words.outline()),
+        ("plan.heading.asked", words.covered()),
         ("plan.heading.values", words.values),
         ("plan.heading.document_stores", [_store(one, said) for one in plan.document_stores]),
-        ("plan.heading.removed", [f"**{words.node(node)}**" for node in given.removed]),
         # The summary names the first ones.
-        ("plan.heading.kept", [f"**{words.node(node)}**" for node in given.kept[_NAMES + 1 :]]),
-        ("plan.heading.allows", [words.text(one) for one in given.allows]),
-        ("plan.heading.steps", [words.text(one) for one in words.new_in(plan.steps)]),
+        ("plan.heading.removed", [f"**{words.node(node)}**" for node in given.removed[_NAMES + 1 :]]),
+        ("plan.heading.allows", [words.text(one) for one in given.allows if one not in words.told]),
+        ("plan.heading.steps", [words.text(one) for one in plan.steps]),
         (
             "plan.heading.approaches",
             [f"**{words.text(one.label)}**: {words.text(one.description)}" for one in plan.approaches],
@@ -81,20 +84,59 @@ def plan_markdown(plan: Plan, details: ShownPlan | None = None, language: str = 
             ],
         ),
         ("plan.heading.personal_data", [words.code(name) for name in plan.pii_fields]),
-        ("plan.heading.criteria", [words.criterion(one) for one in plan.criteria]),
+        ("plan.heading.criteria", words.criteria()),
         ("plan.heading.questions", [words.test(one) for one in plan.tests]),
     ]
-    lines = [f"# {words.text(plan.flow_name)}", "", words.text(shortened(" ".join(plan.goal.split()), _GOAL))]
-    lines += ["", *(f"- {words.text(line)}" for line in words.summary())]
-    for title, items in sections:
-        lines += ["", f"## {said(title)}", *(f"- {item}" for item in items)] if items else []
+    goal, rest = _beginning(plan.goal)
+    lines = [
+        f"# {words.text(plan.flow_name)}",
+        "",
+        words.text(goal),
+        "",
+        *(f"- {words.text(one)}" for one in words.summary()),
+    ]
+    above: list[str] = []
+    below: list[tuple[str, Sequence[str]]] = [(said("plan.heading.goal"), [words.text(plan.goal)])] if rest else []
+    present = [(said(heading), items) for heading, items in notices if items]
+    for place, (heading, items) in enumerate(present, start=1):
+        section = _section(f"## {heading}", items)
+        if _length([*lines, *above, *section]) + _POINTER * (len(present) - place) <= _ABOVE:
+            above += section
+        else:
+            quotes = ", ".join(map(words.quote, plan.not_done)) if heading == said("plan.heading.not_done") else ""
+            number = quotes if 0 < _length([quotes]) <= _QUOTES else len(items)
+            lines.append(f"- {said('plan.summary.below', what=heading, number=number)}")
+            below.append((heading, items))
+    lines += [*above, "", f"## {said('plan.heading.details')}"]
+    for heading, items in [*below, *((said(heading), items) for heading, items in folded)]:
+        lines += _section(f"### {heading}", items)
     return visible("\n".join(lines)) + "\n"
+
+
+def _beginning(goal: str) -> tuple[str, bool]:
+    """The sentences of a goal that there is room for, or the first words of a longer one; True if there is more."""
+    told, *sentences = _SENTENCE_END.split(" ".join(goal.split()))
+    if len(words := told.split()) > _GOAL:
+        return f"{' '.join(words[:_GOAL])} …", True
+    for one in sentences:
+        if _length([told, one]) > _GOAL:
+            return told, True
+        told += f" {one}"
+    return told, False
+
+
+def _section(title: str, items: Sequence[str]) -> list[str]:
+    return ["", title, *(f"- {item}" for item in items)] if items else []
+
+
+def _length(lines: Sequence[str]) -> int:
+    return sum(len(line.split()) for line in lines)
 
 
 def without_section(markdown: str, heading: str) -> str:
     """Remove the section under a catalogue heading, in any language, from the Markdown of a plan."""
     titles = [*(say_in(language, heading) for language in LANGUAGES), *_FORMER_HEADINGS.get(heading, ())]
-    headings = {f"## {title}" for title in titles}
+    headings = {f"{level} {title}" for title in titles for level in ("##", "###")}
     kept: list[str] = []
     leaves = False
     for line in markdown.splitlines():
@@ -113,13 +155,15 @@ class _Words:
         self._given = given
         self._language = language
         self._said = partial(say_in, language)
-        told = [plan.goal, *(node.purpose for node in plan.nodes), *given.names, *given.names.values()]
-        told += [f"{value.param} {json.dumps(value.value, ensure_ascii=False)}" for value in plan.values]
-        told += [part.quote for part in plan.parts if part.state == "covered"]
-        self._said_before = set(_SAID_WORD.findall(" ".join(told).casefold()))
         named = {one.node_id: one.label or one.node_name for one in plan.nodes} | given.names
         self._names = {id_: visible(" ".join(name.split())) for id_, name in named.items()}
         self.values = ValueText(given.values, self._names, self.text, self._said).lines()
+        called = reached(plan.capability, self._said) if plan.capability else []
+        self._hosts = [host for host in called if host not in given.hosts_in_text]
+        named_hosts = self._hosts if len(self._hosts) <= _NAMES + 1 else []
+        #: Sentences of the approval that the summary has.
+        self.told = {self._said("plan.allows.host", host=host) for host in named_hosts}
+        self.told |= {uploads_text(plan.uploads, language)} if plan.uploads is not None else set()
 
     def text(self, text: str) -> str:
         """A text in Markdown, with titles in place of the ids of nodes. What is escaped is not joined again."""
@@ -137,28 +181,26 @@ class _Words:
         states = {line.node_id: line.state for line in self._given.outline}
         changed = {value.node_id for value in self._given.values or plan.values}
         changed = {id_ for id_, state in states.items() if state == "changed"} if states else changed
-        existing = [node.node_id for node in plan.nodes if node.existing]
         lists = {
             "adds": [node.node_id for node in plan.nodes if not node.existing],
             "changes": sorted(changed - {*plan.new_nodes, *plan.kept, *plan.removals}),
             "removes": plan.removals,
-            "stays": list(dict.fromkeys([*plan.kept, *(id_ for id_ in existing if states.get(id_) == "same")])),
         }
         yield from (
             said(f"plan.summary.{what}", nodes=self._listed(self._names.get(one, one) for one in ids))
             for what, ids in lists.items()
             if ids
         )
-        if plan.operation == "update" and not plan.kept:
+        if plan.operation == "update":
             yield said("plan.summary.rest_stays")
         if plan.uploads is not None:
             yield uploads_text(plan.uploads, self._language)
-        called = reached(plan.capability, said) if plan.capability else []
-        hosts = [host for host in called if host not in self._given.hosts_in_text]
-        if hosts:
-            yield said("plan.summary.reaches", hosts=self._listed(hosts))
+        if self._hosts:
+            yield said("plan.summary.reaches", hosts=self._listed(self._hosts))
         if plan.tests:
-            yield said("plan.summary.tests_read" if hosts else "plan.summary.tests", count=len(plan.tests))
+            effects = plan.capability.effects if plan.capability else []
+            reads = self._hosts and not any(one.startswith(("upsert", "document_store")) for one in effects)
+            yield said("plan.summary.tests_read" if reads else "plan.summary.tests", count=len(plan.tests))
         if plan.tests and self._given.simulated:
             yield said("plan.summary.simulated", actions=self._listed(self._given.simulated))
 
@@ -202,33 +244,24 @@ class _Words:
         shown = {f"{one.node_id}.{one.param}": one for one in self._given.values}
         lines: list[str] = []
         for part in self._plan.parts:
-            if part.state not in ("covered", "background"):
+            if part.state != "covered":
                 continue
-            values = [shown[one] for one in part.values if one in shown]
-            own = dict.fromkeys(one.node_id for one in values)
+            own = dict.fromkeys(shown[one].node_id for one in part.values if one in shown)
             does = [f"**{self.title(id_)}**" for id_ in own]
             does += [self._does(id_) for id_ in part.nodes if id_ not in own]
             if len(does) > _COVERING:
                 does = [*does[:_COVERING], self._said("plan.more", number=len(does) - _COVERING)]
-            words = [
-                *does,
-                *(
-                    [reason.rstrip(".")]
-                    if self._is_new(reason := self._reason(part), _NEW_IN_REASON) and reason
-                    else []
-                ),
-            ]
-            lines.append(
-                f"{self._quote(part, _QUOTE)} \u2192 {'; '.join(words)}" if words else self._quote(part, _QUOTE)
-            )
-        return lines
+            words = "; ".join([*does, *filter(None, [self._reason(part).rstrip(".")])])
+            lines.append(f"{self.quote(part)} \u2192 {words}" if words else self.quote(part))
+        told = [self.quote(part) for part in self._plan.parts if part.state == "background"]
+        return [*lines, self._said("plan.part.background", quotes=", ".join(told))] if told else lines
 
     def _about(self, purpose: str) -> str:
-        first = _SENTENCE_END.split(" ".join(purpose.split()))[0]
-        return f": {self.text(shortened(first, _PURPOSE))}" if purpose else ""
+        return f": {self.text(purpose)}" if purpose else ""
 
-    def _quote(self, part: Part, most: int = 1_000) -> str:
-        return f"\u201c{self.text(shortened(translated(part.worded('quote'), self._language), most))}\u201d"
+    def quote(self, part: Part) -> str:
+        """Words of the person that a part is about."""
+        return f"\u201c{self.text(translated(part.worded('quote'), self._language))}\u201d"
 
     def _reason(self, part: Part) -> str:
         return self.text(translated(part.worded("reason"), self._language))
@@ -239,23 +272,22 @@ class _Words:
             return self._said("plan.part.removed", node=name)
         return self._said("plan.part.kept", node=name) if id_ in self._plan.kept else name
 
-    def new_in(self, steps: Sequence[str]) -> list[str]:
-        """Steps that say something that the purposes, reasons and values of the plan do not."""
-        return [step for step in steps if self._is_new(step, _NEW_IN_STEP, *(part.reason for part in self._plan.parts))]
-
-    def _is_new(self, words: str, share: float, *told: str) -> bool:
-        """True if enough words are neither in `told` nor in the goal, the quotes, the purposes and the values."""
-        known = self._said_before | set(_SAID_WORD.findall(" ".join(told).casefold()))
-        given = _SAID_WORD.findall(words.casefold())
-        return not given or sum(word not in known for word in given) > share * len(given)
-
     def part(self, part: Part) -> str:
         """A part that the plan does not cover, with the reason."""
         what = f"{self._said('plan.not_understood')}: " if part.state == "not_understood" else ""
-        return f"{self._quote(part)}: {what}{self._reason(part) or self._said('plan.no_reason')}"
+        return f"{self.quote(part)}: {what}{self._reason(part) or self._said('plan.no_reason')}"
 
-    def criterion(self, one: Criterion) -> str:
-        """A criterion, and why no test shows it."""
+    def criteria(self) -> list[str]:
+        """Criteria, each with the reason why no test shows it; not those that a value, or a part not done, says."""
+        values = {f"{one.node_id}.{one.param}" for one in self._given.values}
+        left = {part.id for part in self._plan.not_done}
+        return [
+            self._criterion(one)
+            for one in self._plan.criteria
+            if one.part not in left and not (one.settings and values.issuperset(one.settings) and not one.tests)
+        ]
+
+    def _criterion(self, one: Criterion) -> str:
         if not one.not_tested:
             return self.text(one.text)
         reason = self._said("plan.no_test") if one.not_tested == NO_TEST else self.text(one.not_tested)

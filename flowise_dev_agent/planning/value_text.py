@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Final
 
-from flowise_dev_agent.patch.model.field_kinds import PROSE
 from flowise_dev_agent.patch.model.json_text import is_uuid
 from flowise_dev_agent.patch.model.labels import field_name, in_words, without_id
 from flowise_dev_agent.patch.model.placeholders import MARK, stands_in
@@ -19,9 +18,6 @@ _ON_THE_LINE: Final = 80
 _SENTENCE_END: Final = re.compile(r"(?<=[.!?])\s+")
 #: Field of a row in a list.
 _IN_ROW: Final = re.compile(r"(.+)\[\d+\]\.(\w+)")
-#: Words of a new prompt that are shown.
-_PROMPT: Final = 40
-_PIECE: Final = re.compile(r"\S+")
 _ROLES: Final = ("system", "developer", "user", "assistant")
 
 
@@ -87,7 +83,7 @@ class ValueText:
 
     def _value(self, value: ShownValue, same: Sequence[ShownValue]) -> str:
         """A field that is set (also in the nodes of `same`): old and new value, or a longer text with its differences
-        marked. Of a new prompt only the beginning is shown.
+        marked.
         """
         nodes = ", ".join(f"**{self.text(one.node)}**" for one in same)
         where = f"{nodes}, {self._field(value)}"
@@ -96,16 +92,7 @@ class ValueText:
         if max(len(old), len(new)) <= _ON_THE_LINE and "\n" not in old + new:
             now = f" ({self._said('plan.now')}: {self.text(old)})" if old else ""
             return f"{where}: {self.text(new) or self._said('plan.empty')}{now}{remark}"
-        if not old and PROSE.search(value.param):
-            new = self._beginning(new)
         return f"{where}:\n\n{_marked(old, new) if old else _fenced(new)}{remark}"
-
-    def _beginning(self, prompt: str) -> str:
-        """Beginning of a longer prompt, with the number of words that are left out."""
-        words = list(_PIECE.finditer(prompt))
-        if len(words) <= _PROMPT + _PROMPT // 2:
-            return prompt
-        return prompt[: words[_PROMPT - 1].end()] + self._said("plan.more_words", number=len(words) - _PROMPT)
 
     def _field(self, value: ShownValue) -> str:
         """Name of a field: its label, or its last name in words; of a message also whose it is."""

@@ -100,17 +100,18 @@ def test_p84_a_change_of_a_text_shows_the_old_and_the_new_one(catalogue: NodeSto
         "**OpenAI**, Temperature: 0.2 (now: 0.9)",
         "  ```diff\n    Help with orders.\n  + Answer in French.\n  ```",
         "- Removes: Calculator.",
-        "## Removed or replaced\n- **Calculator**",
-        "- Stays as it is: Buffer Memory.",
+        "- Everything else in the flow stays as it is.",
         "“a pony”: There is none.",
-        "Flowise may call https://api.example.org.",
+        "- Flowise may call: https://api.example.org.",
         "  - **Requests Get** (new): x",
     ):
         assert line in shown, line
     assert "gets the tool" not in shown  # a tool is no tool of itself
+    assert "may call https" not in shown  # the summary says it
+    assert "**Tool Agent** (changed)" in shown  # another tool is connected to it
 
 
-def test_a_plan_says_a_value_that_changes_once_and_no_step_twice(catalogue: NodeStore) -> None:
+def test_a_plan_says_a_value_that_changes_once_and_all_its_steps(catalogue: NodeStore) -> None:
     base = compile_ops(GraphIR.empty(), CHAT, catalogue.schemas).graph
     wanted = contract(
         planned("chatOpenAI_0"),
@@ -122,9 +123,9 @@ def test_a_plan_says_a_value_that_changes_once_and_no_step_twice(catalogue: Node
     wanted.values[1] = wanted.values[1].model_copy(update={"value": stored})
     shown = plan_markdown(wanted, plan_details(wanted, base, schemas=catalogue.schemas))
     assert shown.split("## Values\n")[1].split("\n\n")[0] == "- **OpenAI**, Temperature: 0.2 (now: 0.9)"
-    assert shown.split("## Steps\n")[1].split("\n\n")[0] == "- Afterwards upsert the documents again by hand."
-    assert "## Kept as it is" not in shown
-    assert shown.count("Buffer Memory") == 2  # in the summary and in the outline
+    steps = shown.split("## Steps\n")[1].split("\n\n")[0]
+    assert steps == "- The temperature of OpenAI becomes 0.2.\n- Afterwards upsert the documents again by hand."
+    assert shown.count("Buffer Memory") == 1  # in the outline
 
 
 @pytest.mark.parametrize(
@@ -270,14 +271,28 @@ def _desk(language: str, schemas: Schemas) -> tuple[Plan, str]:
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_a_plan_is_told_in_few_words_before_its_details(language: str, catalogue: NodeStore) -> None:
     made, shown = _desk(language, catalogue.schemas)
-    before, first = shown.split("\n## ")[:2]
+    before, details = shown.split(f"\n## {say_in(language, 'plan.heading.details')}\n")
     assert len(before.split()) <= 120
     assert "api.example.org" in before
-    assert "and send a letter" in first
+    assert "and send a letter" in before + details
     # Neither JSON nor ids.
     ids = [node.node_id for node in made.nodes]
     assert not any(word in shown for word in (*ids, "chatOpenAI", "6a8a4a0e", '{"', '":', "httpAgentflow"))
     assert "Handbook" in shown
+
+
+def test_notices_that_there_is_no_room_for_are_whole_in_the_details_and_named_before_them() -> None:
+    long = " ".join(f"word{number}" for number in range(90))
+    parts = [
+        Part(id="p1", quote="a pony", state="not_possible", reason=long),
+        Part(id="p2", quote="a horse", state="assumed", reason=long),
+    ]
+    shown = plan_markdown(contract(parts=parts, goal=f"It helps. {long}. {long}."))
+    before, details = shown.split("\n## Details\n")
+    assert len(before.split()) <= 120
+    assert ("“a pony”" in before, long in before) == (True, False)
+    assert details.count(long) == 4  # reasons, and the goal
+    assert "- Assumed: 1, see the details." in before.splitlines()
 
 
 def test_an_outline_says_where_branches_lead_and_a_test_shows_all_its_turns(catalogue: NodeStore) -> None:
@@ -393,7 +408,7 @@ def test_what_is_reached_is_said_in_words(host: str, words: str) -> None:
     assert "[placeholder" not in said
 
 
-def test_a_plan_says_once_what_holds_for_several_nodes_and_begins_long_prompts(catalogue: NodeStore) -> None:
+def test_a_plan_says_once_what_holds_for_several_nodes_and_prompts_whole(catalogue: NodeStore) -> None:
     prompt = " ".join(f"Rule{number}." for number in range(100))
     messages: Any = [{"role": "system", "content": prompt}]
     tools: Any = [
@@ -414,7 +429,7 @@ def test_a_plan_says_once_what_holds_for_several_nodes_and_begins_long_prompts(c
     assert "**Draft**, **Polish**, Llm model: OpenAI" in shown
     assert shown.count("model: OpenAI") == 1
     assert "instructions: Rule0." in shown
-    assert "Rule38. … (61 more words)" in shown
+    assert "Rule99." in shown
     assert "SearXNG (a, b)" in shown
     assert shown.count("2027-01-01") == 1
 
@@ -550,9 +565,7 @@ def test_a_node_is_either_changed_or_as_it_is_and_a_removed_one_has_no_values(ca
         values=[value("chatOpenAI_0", "temperature", 0.2), value("calculator_0", "name", "old")],
     )
     shown = plan_markdown(wanted, plan_details(wanted, base, schemas=catalogue.schemas))
-    assert "- Changes: OpenAI." in shown.splitlines()
-    assert "- Stays as it is: Tool Agent." in shown.splitlines()
-    assert "→" not in shown.split("## Removed or replaced\n")[1].split("\n\n")[0]
-    assert "**Tool Agent** (as it is)" in shown
+    assert "- Changes: OpenAI, Tool Agent." in shown.splitlines()
+    assert "- Removes: Calculator 1." in shown.splitlines()
+    assert "**Buffer Memory** (as it is)" in shown
     assert shown.split("## Values\n")[1].split("\n\n")[0] == "- **OpenAI**, Temperature: 0.2 (now: 0.9)"
-    assert shown.split("## Removed or replaced\n")[1].split("\n\n")[0] == "- **Calculator 1**"
