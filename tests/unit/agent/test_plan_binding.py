@@ -7,7 +7,7 @@ from pydantic import JsonValue
 
 from flowise_dev_agent.approval.amending import amended
 from flowise_dev_agent.approval.binding import beyond_approval, capability_of, with_agreed
-from flowise_dev_agent.approval.ops import decided, for_the_model
+from flowise_dev_agent.approval.ops import compiled, decided, for_the_model
 from flowise_dev_agent.approval.ops_in_plan import outside_plan
 from flowise_dev_agent.approval.promises import not_met, untouched
 from flowise_dev_agent.knowledge.credential_requirements import required_types
@@ -450,6 +450,21 @@ def test_a_planned_node_that_nothing_changes_is_found(catalogue: NodeStore) -> N
     after = compile_ops(base, new, catalogue.schemas).graph
     both = contract(planned("toolAgent_0"), planned("calculator_0"), planned("currentDateTime_0", existing=False))
     assert [one.where for one in untouched(both, base, after)] == ["calculator_0"]
+
+
+async def test_what_an_earlier_round_of_the_session_changed_stays_changed(catalogue: NodeStore) -> None:
+    original = compile_ops(GraphIR.empty(), CHAT, catalogue.schemas).graph
+    written = SetParam(node_id="toolAgent_0", param_name="systemMessage", value="Be brief.")
+    draft = compile_ops(original, [written], catalogue.schemas).graph
+    repair = SetParam(node_id="bufferMemory_0", param_name="memoryKey", value="talk")
+    plan = contract(planned("toolAgent_0"))
+
+    async def left_out(original: GraphIR | None) -> list[str]:
+        made = await compiled([repair], plan, draft, catalogue.schemas, credentials={}, unbound=[], original=original)
+        return [one.where for one in made.left_out]
+
+    assert await left_out(original) == []
+    assert await left_out(None) == ["toolAgent_0"]
 
 
 def finding(code: str, where: str = "x_0", severity: str = "warning") -> Finding:
