@@ -188,6 +188,11 @@ def after_apply(state: AgentState) -> Decision:
     return decide(
         ("preflight_validate_patch", state.write.stale is not None, text("route.changed_on_server")),
         ("compile_flow_data", written and state.check.flow_sha is None, text("route.stores_ready")),
+        (
+            "hitl_review_v2",
+            written and state.write.stage is not Stage.BASELINE and state.words_to_come is not None,
+            text("route.words_to_come"),
+        ),
         ("test_v2", written, text("route.written")),
         otherwise=(
             END,
@@ -247,7 +252,7 @@ ROUTERS: Final[dict[str, tuple[Router, tuple[str, ...]]]] = {
         after_preflight,
         ("classify_intent", "evaluate", "apply_patch", "plan_v2", "compile_flow_data", "compile_patch_ir", END),
     ),
-    "apply_patch": (after_apply, ("preflight_validate_patch", "compile_flow_data", "test_v2", END)),
+    "apply_patch": (after_apply, ("preflight_validate_patch", "compile_flow_data", "hitl_review_v2", "test_v2", END)),
     "test_v2": (after_test, ("apply_patch", "evaluate")),
     "evaluate": (after_evaluate, ("preflight_validate_patch", "plan_v2", "hitl_review_v2")),
     "hitl_review_v2": (after_review, ("define_patch_scope", "plan_v2", "preflight_validate_patch", "apply_patch", END)),

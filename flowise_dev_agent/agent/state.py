@@ -25,6 +25,7 @@ from flowise_dev_agent.schemas.change import Conflict, Difference
 from flowise_dev_agent.schemas.designs import ChosenStarter, DesignForm, stored_form
 from flowise_dev_agent.schemas.interrupts import MissingCredential, TargetCandidate, TargetFlow, WriteMode
 from flowise_dev_agent.schemas.plan import Capability, FunctionSample, Intent, Operation, Plan, PlannedValue
+from flowise_dev_agent.schemas.requests import BY_HAND
 from flowise_dev_agent.schemas.usage import BudgetCeilings, DegradedPhase, Usage
 from flowise_dev_agent.schemas.verdict import TestedIteration, Trial, Verdict
 from flowise_dev_agent.settings import Phase
@@ -394,6 +395,14 @@ class AgentState(StatePart):
         """Messages of the person after the requirement and its clarifications, except feedback still in work."""
         said = self.intent.later
         return tuple(said[:-1] if self.plan.feedback and said[-1:] == [self.plan.feedback] else said)
+
+    @property
+    def words_to_come(self) -> str | None:
+        """Requirement beside the person's ops, until they are written: it is for the flow that they make."""
+        request = self.request
+        return (
+            request.requirement if request.ops and not self.iteration and request.requirement not in BY_HAND else None
+        )
 
     def with_words(self, words: str) -> IntentState:
         """Update that stores the person's new message."""

@@ -165,6 +165,10 @@ class Budget(RequestBody):
     usd: Number | None = Field(default=None, gt=0, le=10_000, allow_inf_nan=False)
 
 
+#: Requirement texts of sessions of which only ops say what to do.
+BY_HAND: Final = ("Change the flow by hand.", "Build a flow by hand.")
+
+
 class StartSession(RequestBody):
     """The body of `POST /sessions`."""
 
@@ -174,8 +178,9 @@ class StartSession(RequestBody):
     )
     ops: SentOps | None = Field(
         default=None,
-        description="The change as ops, instead of `requirement`: the flow with the id `target` is changed by them, or "
-        "a new one is made, called `session_name`. No model writes any; see `POST /flows/preview`.",
+        description="The change as ops: the flow with the id `target` is changed by them, or a new one is made, called "
+        "`session_name`. No model writes any; see `POST /flows/preview`. A `requirement` beside them is planned for "
+        "the flow that they make.",
     )
     base_sha256: BaseHash | None = Field(
         default=None, description="With `ops`: refuse (409) when the flow is not this one any more."
@@ -267,10 +272,8 @@ def _with_ops(sent: dict[str, Any]) -> dict[str, Any]:
     operation = "update" if sent.get("target") else "create"
     if sent.get("operation", "auto") not in ("auto", operation) or sent.get("design") is not None:
         raise ValueError("`ops` change the flow `target`, or without it make a new one; leave `design` out")
-    text = "Change the flow by hand." if sent.get("target") else "Build a flow by hand."
-    if sent.get("requirement", text) != text:
-        raise ValueError("send either `requirement` (a text) or `ops` (a list), not both")
-    return {**sent, "requirement": text, "operation": operation}
+    text = BY_HAND[0 if sent.get("target") else 1]
+    return {**sent, "requirement": sent.get("requirement") or text, "operation": operation}
 
 
 class RenameSession(RequestBody):

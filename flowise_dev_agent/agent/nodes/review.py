@@ -261,7 +261,10 @@ def next_step(state: AgentState, verdict: Verdict, limits: LimitSettings) -> tup
 
 
 async def hitl_review_v2(state: AgentState, runtime: Runtime[AgentContext]) -> Update:
-    """Show the tested flow and wait."""
+    """Show the tested flow and wait; with words for a flow of ops that is now written, go on with them."""
+    if words := state.words_to_come:
+        answer = {"type": "result_review", "action": "iterate", "feedback": words}
+        return {"answer": answer, **_with_feedback(state, words)}
     difference = await _difference(state, runtime.context)
     left = await _to_do(state, runtime.context)
     repaired = await _repaired(state, runtime.context)
@@ -303,14 +306,18 @@ async def hitl_review_v2(state: AgentState, runtime: Runtime[AgentContext]) -> U
                 "iteration": state.iteration + 1,
             }
         case _:
-            return {
-                "answer": answer,
-                "plan": PlanState(feedback=answer["feedback"]),
-                "intent": state.with_words(answer["feedback"]),
-                "patch": PatchState(own=False),
-                "review": ReviewState(verdict=None),
-                "iteration": state.iteration + 1,
-            }
+            words = answer["feedback"]
+            return {"answer": answer, "intent": state.with_words(words), **_with_feedback(state, words)}
+
+
+def _with_feedback(state: AgentState, words: str) -> Update:
+    """Update for words on a written flow, which are planned next."""
+    return {
+        "plan": PlanState(feedback=words),
+        "patch": PatchState(own=False),
+        "review": ReviewState(verdict=None),
+        "iteration": state.iteration + 1,
+    }
 
 
 def _accepted(state: AgentState, answer: Mapping[str, Any], stage: Stage) -> Update:

@@ -191,3 +191,28 @@ async def test_the_approved_plan_is_kept_as_the_person_changed_it() -> None:
 def test_ops_of_an_answer_are_read_as_ops() -> None:
     assert ops_of({"action": "approve", "edits": None}) == []
     assert ops_of({"ops": [set_op("topP", 1)]}) == [SetParam(node_id="chatOpenAI_0", param_name="topP", value=1)]
+
+
+async def test_words_beside_ops_are_planned_for_the_flow_that_the_ops_make() -> None:
+    bench = made_for("update")
+    bench.reasoner.plans = [plan(operation="update", nodes=[MODEL], values=[COLD], credential_requirements=[])]
+    row = await add_flow(bench)
+    asked = await bench.start("make it colder", target=row.id, operation="update", ops=[set_op("topP", 0.5)])
+    assert (asked["type"], counted(bench)) == ("plan_approval", (0, 0))
+    asked = await bench.answer(action="approve")
+    # The draft has the ops, and the words are planned on it; the tests come after both.
+    assert (asked["type"], counted(bench)) == ("plan_approval", (1, 0))
+    (draft,) = drafts(bench)
+    assert inputs_of(draft, "chatOpenAI_0")["topP"] == 0.5
+    (request,) = bench.reasoner.seen["plan"]
+    assert request.feedback == "make it colder"
+    assert "0.5" in str(request.flow_summary)
+    review = await bench.answer(action="approve")
+    assert review["type"] == "result_review"
+    (draft,) = drafts(bench)
+    assert {name: inputs_of(draft, "chatOpenAI_0")[name] for name in ("temperature", "topP")} == {
+        "temperature": 0.1,
+        "topP": 0.5,
+    }
+    await bench.answer(action="accept")
+    assert inputs_of(bench.flowise.flows[row.id], "chatOpenAI_0")["topP"] == 0.5

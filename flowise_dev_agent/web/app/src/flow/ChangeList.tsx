@@ -1,17 +1,14 @@
 /** The list of changes to a flow that is built by hand: in words, each can be taken out, all can be built and tested. */
 import { useMutation } from "@tanstack/react-query";
-import { useContext, useRef, useState } from "react";
-import { useLocation } from "wouter";
-import { Problem } from "../api/client";
-import { answerSession, getSession, startSession } from "../api/sessions";
-import type { FlowPreview, SessionView } from "../api/types";
+import { useContext, useState } from "react";
+import type { FlowPreview } from "../api/types";
 import { t } from "../i18n";
 import { findingText } from "../i18n/texts";
 import { EditBar } from "../session/EditBar";
 import { HandEdit } from "../session/HandEdits";
-import { newKey } from "../sessions/start";
 import { ErrorNote } from "../ui/ErrorNote";
-import { EditingContext, filesOf, opsOf } from "./edits";
+import { EditingContext } from "./edits";
+import { useHandSession } from "./handSession";
 
 interface Props {
   /** Null for a new flow. */
@@ -25,28 +22,9 @@ interface Props {
 export function ChangeList({ chatflowId, instance, name, drawn }: Props) {
   const editing = useContext(EditingContext);
   const [title, setTitle] = useState(t("New flow"));
-  const [, go] = useLocation();
-  const attempt = useRef({ sent: "", key: "" });
-  const build = useMutation({
-    mutationFn: async () => {
-      const edits = editing?.edits ?? [];
-      const body = {
-        ops: opsOf(edits),
-        attachments: filesOf(edits),
-        session_name: chatflowId ? t("Changed by hand: {{flow}}", { flow: name }).slice(0, 120) : title.trim(),
-        ...(chatflowId && { target: chatflowId, base_sha256: editing?.base || null }),
-        ...(instance && { flowise_instance_id: instance }),
-      };
-      // Pressed twice, it is one session.
-      const sent = JSON.stringify(body);
-      if (attempt.current.sent !== sent) attempt.current = { sent, key: newKey() };
-      return approved(await startSession(body, attempt.current.key));
-    },
-    onSuccess: (session) => {
-      editing?.clear();
-      go(`/s/${session.thread_id}`);
-    },
-  });
+  const named = chatflowId ? t("Changed by hand: {{flow}}", { flow: name }).slice(0, 120) : title.trim();
+  const start = useHandSession(chatflowId, instance);
+  const build = useMutation({ mutationFn: () => start({ session_name: named }) });
   if (!editing) return null;
   const { edits } = editing;
   const told = drawn?.edits.length === edits.length ? drawn.edits : [];
@@ -128,22 +106,4 @@ export function ChangeList({ chatflowId, instance, name, drawn }: Props) {
       <ErrorNote error={build.error} />
     </section>
   );
-}
-
-/** The person has made the changes themselves, so that the plan of them needs no other yes. */
-async function approved(started: SessionView): Promise<SessionView> {
-  let session = started;
-  for (let tries = 0; session.status === "in_progress" && tries < 40; tries += 1) {
-    await new Promise((wait) => setTimeout(wait, 250));
-    session = await getSession(session.thread_id);
-  }
-  const { interrupt } = session;
-  if (interrupt?.type !== "plan_approval" || interrupt.data.contract.declined) return session;
-  try {
-    return await answerSession(session.thread_id, interrupt.id, { action: "approve" }, []);
-  } catch (error) {
-    // Somebody else has to say yes: the session asks them.
-    if (error instanceof Problem) return session;
-    throw error;
-  }
 }

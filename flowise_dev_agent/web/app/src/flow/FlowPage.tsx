@@ -90,8 +90,8 @@ export function FlowPage({ params }: { params: Record<string, string> }) {
             <Earlier chatflowId={id} instance={flow.instance} />
             <EditingContext value={editing}>
               <ChangeList chatflowId={id} instance={flow.instance} name={flow.name} drawn={drawn} />
+              <NextSteps chatflowId={id} instance={flow.instance} url={flow.url} onTry={() => setView("try")} />
             </EditingContext>
-            <NextSteps chatflowId={id} instance={flow.instance} url={flow.url} onTry={() => setView("try")} />
           </>
         }
         picture={

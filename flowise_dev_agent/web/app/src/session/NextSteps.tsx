@@ -1,7 +1,10 @@
-import { useMutation } from "@tanstack/react-query";
-import { type FormEvent, useRef } from "react";
+import { useMutation, useQuery } from "@tanstack/react-query";
+import { type FormEvent, useContext, useRef } from "react";
 import { useLocation } from "wouter";
+import { health } from "../api/queries";
 import { startSession } from "../api/sessions";
+import { EditingContext } from "../flow/edits";
+import { useHandSession } from "../flow/handSession";
 import { t } from "../i18n";
 import { EMPTY, newKey, requestOf } from "../sessions/start";
 import { ErrorNote } from "../ui/ErrorNote";
@@ -23,14 +26,19 @@ export function NextSteps({ chatflowId, instance, url, onTry }: Props) {
   const field = useRef<HTMLTextAreaElement>(null);
   // The key changes only with the text: pressing twice starts one session.
   const attempt = useRef({ text: "", key: "" });
+  const byHand = (useContext(EditingContext)?.edits.length ?? 0) > 0;
+  const reads = useQuery({ ...health(), enabled: byHand }).data?.reasoning.engine !== "deterministic";
+  const start = useHandSession(chatflowId, instance);
   const change = useMutation({
-    mutationFn: ({ requirement, operation }: { requirement: string; operation: "update" | "auto" }) => {
+    mutationFn: async ({ requirement, operation }: { requirement: string; operation: "update" | "auto" }) => {
+      if (byHand && operation === "update") {
+        await start({ requirement });
+        return setText(null);
+      }
       const sent = `${operation} ${requirement}`;
       if (attempt.current.text !== sent) attempt.current = { text: sent, key: newKey() };
       const draft = { ...EMPTY, requirement, operation, target: { id: chatflowId, name: "" }, instance };
-      return startSession(requestOf(draft), attempt.current.key);
-    },
-    onSuccess: (started) => {
+      const started = await startSession(requestOf(draft), attempt.current.key);
       setText(null);
       go(`/s/${started.thread_id}`);
     },
@@ -79,13 +87,20 @@ export function NextSteps({ chatflowId, instance, url, onTry }: Props) {
             {tooLong(text)}
           </span>
         </label>
-        <button type="submit" className="button primary" disabled={change.isPending}>
+        <button type="submit" className="button primary" disabled={change.isPending || !reads}>
           {t("Change it")}
         </button>
         <button type="button" className="button" disabled={change.isPending} onClick={() => submit("auto")}>
           {t("Ask about it")}
         </button>
       </form>
+      {byHand && (
+        <small>
+          {reads
+            ? t("Your words come on top of your changes, which stay as they are.")
+            : t("Without a model words cannot come on top of your changes: build and test them first.")}
+        </small>
+      )}
       <ErrorNote error={change.error} />
     </section>
   );
