@@ -20,7 +20,6 @@ from flowise_dev_agent.flowise.models import Chatflow
 from flowise_dev_agent.knowledge.flow_index import AllFlows, FlowSource
 from flowise_dev_agent.knowledge.model_ends import UsedModel
 from flowise_dev_agent.knowledge.pattern_library import PatternLibrary
-from flowise_dev_agent.knowledge.templates import Template
 from flowise_dev_agent.models.messages import DeltaSink, SessionBudget, Toolbox
 from flowise_dev_agent.patch import Finding, GraphIR, NodeSchema, PatchOp, errors
 from flowise_dev_agent.planning.requests import PatchRequest, ReadyTool, Reasoned, ServerNames
@@ -107,8 +106,6 @@ class DomainDiscoveryResult:
     candidates: tuple[NodeSchema, ...] = ()
     #: Credentials of the instance by type.
     credentials: Available = field(default_factory=dict[str, Sequence[CredentialCandidate]])
-    #: Marketplace flows similar to the requirement, best first.
-    templates: tuple[Template, ...] = ()
     #: Contribution of the domain to the plan; code adds it.
     ready_tools: tuple[ReadyTool, ...] = ()
     #: Instructions for a planner, from the domain's code only (trusted text).
@@ -276,9 +273,9 @@ class FlowDomain(DomainCapability):
         del context
         return []
 
-    async def names(self, context: AgentContext) -> ServerNames:
-        """Names that a plan may use; those that can be read in time."""
-        del context
+    async def names(self, context: AgentContext, with_models: Sequence[str]) -> ServerNames:
+        """Names that a plan may use, and the models of these node types; those that can be read in time."""
+        del context, with_models
         return ServerNames()
 
     async def measure_stores(self, context: AgentContext, plan: Plan) -> Plan:

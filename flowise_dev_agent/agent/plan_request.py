@@ -1,7 +1,7 @@
 """Gather the inputs of a plan, and build its request."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from flowise_dev_agent.agent.budget import budget_of
 from flowise_dev_agent.agent.context import AgentContext
@@ -14,11 +14,12 @@ from flowise_dev_agent.models.messages import DeltaSink
 from flowise_dev_agent.patch import Finding
 from flowise_dev_agent.patch.views.graph_view import GraphView
 from flowise_dev_agent.planning.context import ServerLookups
+from flowise_dev_agent.planning.likely import types_with_models
 from flowise_dev_agent.planning.passes.attached import passages_of
 from flowise_dev_agent.planning.passes.mappings import with_sources
 from flowise_dev_agent.planning.pipeline import Review
 from flowise_dev_agent.planning.prompt_context import focused_summary
-from flowise_dev_agent.planning.requests import Pattern, PlanRequest, ServerNames
+from flowise_dev_agent.planning.requests import Pattern, PlanRequest
 from flowise_dev_agent.planning.requirement_parts import parts_of
 from flowise_dev_agent.planning.wording import split
 from flowise_dev_agent.schemas.attachments import AttachmentFacts
@@ -77,7 +78,7 @@ async def plan_request(
     by_model = context.reasoner.reads_candidates and not is_form and intent.operation != "question"
     by_words = intent.operation == "create" and not is_form and not context.reasoner.reads_candidates
     graph = await flow_so_far(state, context)
-    return PlanRequest(
+    request = PlanRequest(
         requirement=requirement,
         clarifications=tuple(state.intent.clarifications),
         later=state.later_words,
@@ -88,7 +89,6 @@ async def plan_request(
         design=state.request.design if feedback is None and previous is None else None,
         starter=state.plan.starter,
         stores=tuple(await lookups.document_stores()) if by_words else (),
-        server=await lookups.names() if by_model else ServerNames(),
         new_name=state.request.new_name if intent.operation in ("copy", "update") and feedback is None else None,
         nodes=await context.knowledge.nodes(),
         candidates=found.flows.candidates,
@@ -105,7 +105,6 @@ async def plan_request(
         verdict=state.review.verdict,
         failed=await failed_trials(state, context),
         pattern=pattern,
-        templates=found.flows.templates,
         notes=notes,
         attachments=found.attachments,
         passages=await passages_of(context.files, found.attachments, requirement),
@@ -113,3 +112,4 @@ async def plan_request(
         skills=tuple(other.skill for other in found.others.values() if other.skill),
         tools=tools,
     )
+    return replace(request, server=await lookups.names(types_with_models(request))) if by_model else request

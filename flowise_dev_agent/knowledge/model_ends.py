@@ -58,7 +58,8 @@ PROVIDERS: Final[Mapping[str, str]] = {
     "openAIEmbedding_LlamaIndex": "openai",
     "openAIEmbeddings": "openai",
 }
-_LIST_METHOD: Final = "listModels"
+#: Load method of a field that lists models.
+LIST_METHOD: Final = "listModels"
 #: Seconds for all lists together; without them the replacement that the source names is offered.
 _LOOKUP_SECS: Final = 5.0
 #: Seconds for which a list, or that there was none, is kept.
@@ -239,7 +240,7 @@ async def used_models(
     """
     day = on or datetime.now(UTC).date()
     told = [use for use in uses if not ending_only or ending(use.component, use.model, day)]
-    lists = await _lists({use.component for use in told}, client)
+    lists = await listed_models({use.component for use in told}, client)
     found: list[UsedModel] = []
     for use in told:
         options = lists.get(use.component, ())
@@ -248,7 +249,7 @@ async def used_models(
     return found
 
 
-async def _lists(node_types: Iterable[str], client: FlowiseClient) -> dict[str, tuple[str, ...]]:
+async def listed_models(node_types: Iterable[str], client: FlowiseClient) -> dict[str, tuple[str, ...]]:
     """Names of the models that the server lists, by node type; empty where it gives none in time."""
     kept = _KEPT.setdefault(client, {})
     now = monotonic()
@@ -258,7 +259,7 @@ async def _lists(node_types: Iterable[str], client: FlowiseClient) -> dict[str, 
         # A server that cannot reach its source of models lets its caller wait: it is not asked again at once.
         kept[node_type] = _List((), now + _KEPT_SECS)
         with suppress(FlowiseError):
-            options = await client.node_options(node_type, _LIST_METHOD)
+            options = await client.node_options(node_type, LIST_METHOD)
             names = (str(one["name"]) for one in options if "name" in one)
             kept[node_type] = _List(tuple(name for name in names if _ID.fullmatch(name)), now + _KEPT_SECS)
 

@@ -33,8 +33,6 @@ _log = logging.getLogger(__name__)
 #: Search weights of name, uses, categories and description, node types.
 _WEIGHTS = (6.0, 4.0, 1.5, 1.0)
 _DESCRIPTION_CHARS = 120
-#: Least relevance, and least share of the best one's, of a flow that is similar to a description.
-_RELEVANT, _NEAR_THE_BEST = 5.0, 0.3
 #: Least share of common node types of a flow that is similar to a plan.
 _ALIKE = 0.5
 #: Maximum length of one template in a prompt.
@@ -124,14 +122,6 @@ class TemplateStore:
         fitting = [number for number in scores if type_ is None or self._templates[number].type == type_]
         fitting.sort(key=lambda number: (-scores[number], number))
         return [self._templates[number] for number in fitting[:limit]]
-
-    def find_flows(self, text: str, schemas: Schemas, limit: int = 3) -> list[Template]:
-        """Flows that match a description well and can be built with these schemas, best first."""
-        scores = self._index.scores(Query.of(text))
-        best = max(scores.values(), default=0.0)
-        enough = max(_RELEVANT, best * _NEAR_THE_BEST)
-        close = sorted((number for number in scores if scores[number] >= enough), key=lambda one: (-scores[one], one))
-        return list(islice(_buildable((self._templates[number] for number in close), schemas), limit))
 
     def made_of(self, node_types: Iterable[str], schemas: Schemas, limit: int = 2) -> list[Template]:
         """Flows with similar node types that can be built with these schemas, best first.

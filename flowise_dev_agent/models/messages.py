@@ -14,7 +14,7 @@ from flowise_dev_agent.schemas.usage import Usage
 
 _OUR_TAG: Final = re.compile(
     r"<(?=\s*/?\s*(?:requirement|clarifications|later_words|requested_changes|named_by_the_request|target|catalogue|"
-    r"credentials_on_the_server|on_the_server|flow|texts_in_the_flow|pattern|similar_flows|intent|previous_plan|"
+    r"credentials_on_the_server|on_the_server|flow|texts_in_the_flow|pattern|intent|previous_plan|"
     r"verdict_of_the_last_test|playbook|node_fields|like_flows|variables|step|settings|node_types|approved_plan|limit|"
     r"nodes_that_exist_already|chosen_approach|your_last_ops|findings_on_them|goal|success_criteria|placeholders|"
     r"trials?|question|answer|attachments|ready_tools|parts|stand_in|never_ran|steps|tools|sources|remarks|notes)\b)",

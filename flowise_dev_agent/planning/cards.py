@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any, Final
 
+from flowise_dev_agent.knowledge.model_ends import LIST_METHOD
 from flowise_dev_agent.patch import InputAnchor, InputEntry, NodeSchema, Values
 from flowise_dev_agent.patch.model.agentflow import BRANCHES_FROM, CONDITION, HUMAN_INPUT
 from flowise_dev_agent.patch.model.definitions import PARAM_TYPES
@@ -29,8 +30,6 @@ _FEW_OPTIONS: Final = 6
 _NOTICED: Final = re.compile(
     r"prompt|message|temperature|maxtokens|topk|^k$|size|url|basepath|iterations|limit|tables|filter|ttl", re.I
 )
-#: Lists the models of a provider. A node type's default model may have ended long ago.
-_MODELS: Final = "listModels"
 _MARKUP: Final = re.compile(r"</?\w[^<>]*>")
 
 
@@ -72,15 +71,17 @@ def brief_card(schema: NodeSchema) -> str:
     return "\n".join(lines)
 
 
-def fields_line(schema: NodeSchema) -> str:
+def fields_line(schema: NodeSchema, *, whole: bool = False) -> str:
     """List the field names that a planner needs: `<-` inputs for connections, fields with short defaults, rows and
-    choices. `*` marks required fields, unless another field hides them at first; rarely used ones are left out. At most
-    1 500 characters.
+    choices. `*` marks required fields, unless another field hides them at first; rarely used ones are left out, or with
+    `whole` follow by name. At most 1 500 characters.
     """
     inputs = [f"{anchor.name}{'' if anchor.optional else '*'}" for anchor in schema.anchors]
     fields = _fields(schema)
     parts = [f"<- {', '.join(inputs)}"] if inputs else []
     parts += [fields] if fields else []
+    more = dict.fromkeys(entry["name"] for entry in _params(schema) if whole and not _is_usual(entry, schema))
+    parts += [f"more: {', '.join(more)}"] if more else []
     return shortened(f"{schema.name}: {'; '.join(parts) or 'no fields'}", _FIELDS_CHARS)
 
 
@@ -105,9 +106,9 @@ def _is_needed(entry: InputEntry, schema: NodeSchema) -> bool:
 
 
 def _default(entry: InputEntry) -> Any:
-    """Default of a field; None without one, and for the name of a model."""
+    """Default of a field; None without one, and for the name of a model, which may have ended long ago."""
     default = entry.get("default")
-    return None if default == "" or entry.get("loadMethod") == _MODELS else default
+    return None if default == "" or entry.get("loadMethod") == LIST_METHOD else default
 
 
 def _switch(entry: InputEntry, schema: NodeSchema) -> str:

@@ -1,6 +1,6 @@
 """Context of a proposed plan on its way through the passes."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -18,8 +18,10 @@ class ServerLookups(Protocol):
         """Document stores of the instance; empty if they cannot be read."""
         ...
 
-    async def names(self) -> ServerNames:
-        """Names that a plan may use: variables, custom tools, document stores; those that can be read in time."""
+    async def names(self, with_models: Sequence[str]) -> ServerNames:
+        """Names that a plan may use: variables, custom tools, document stores, the models of these node types; those
+        that can be read in time.
+        """
         ...
 
     async def review_plan(self, plan: Plan, base: GraphIR) -> list[Finding]:

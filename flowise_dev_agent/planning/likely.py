@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Final, Self
 from weakref import WeakKeyDictionary
 
+from flowise_dev_agent.knowledge.model_ends import LIST_METHOD
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.knowledge.vocabulary import words
 from flowise_dev_agent.patch import KIND_OF_CATEGORY, NodeSchema
@@ -17,6 +18,14 @@ _COMMON: Final = 6
 _BEHIND: Final = frozenset(("aws", "google", "microsoft", "openai"))
 #: Most types of one vendor, and the largest score below its best type: some vendors have a dozen types.
 _OF_VENDOR, _WORSE = 3, 0.5
+#: Families of models -> words of the types that offer them.
+_FAMILIES: Final[Mapping[str, tuple[str, ...]]] = {
+    "gpt": ("openai",),
+    "gemini": ("google", "generative"),
+    **dict.fromkeys(("claude", "sonnet", "haiku", "opus"), ("anthropic",)),
+}
+#: Most types whose models are listed.
+_WITH_MODELS: Final = 4
 #: Types for this library rank behind equivalent types without it.
 _ADAPTER: Final = "llamaindex"
 
@@ -61,7 +70,8 @@ def named_types(request: PlanRequest) -> list[NodeSchema]:
         common = {word for word, count in counted.items() if count > _COMMON}
         _WORDS[store] = {one.name: _Named.of(one, common) for one in offered}
     answers = (answer for _, answer in request.clarifications)
-    said = frozenset(words(" ".join([request.requirement, *answers, *request.later, request.feedback or ""])))
+    spoken = words(" ".join([request.requirement, *answers, *request.later, request.feedback or ""]))
+    said = frozenset([*spoken, *(word for one in spoken for word in _FAMILIES.get(one, ()))])
     found: dict[str, list[tuple[float, str]]] = {}
     for name, type_ in _WORDS[store].items():
         vendor = min(type_.vendor & said, default="") if type_.vendor <= said | _BEHIND else ""
@@ -74,6 +84,22 @@ def named_types(request: PlanRequest) -> list[NodeSchema]:
         if score <= min(same)[0] + _WORSE
     ]
     return [store.schemas[name] for _, _, name in sorted(ranked)]
+
+
+def present_types(request: PlanRequest) -> list[NodeSchema]:
+    """Node types in the flow, models and tools inside its steps included."""
+    names = dict.fromkeys([*request.flow.existing.values(), *request.flow.components.values()])
+    return [schema for name in names if (schema := request.nodes.get(name))]
+
+
+def types_with_models(request: PlanRequest) -> list[str]:
+    """The types that the person names or the flow has, and whose models the server lists."""
+    types = dict.fromkeys(one.name for one in [*named_types(request), *present_types(request)] if _lists_models(one))
+    return [*types][:_WITH_MODELS]
+
+
+def _lists_models(schema: NodeSchema) -> bool:
+    return any(entry.get("loadMethod") == LIST_METHOD for entry in schema.input_definitions)
 
 
 def _is_offered(schema: NodeSchema) -> bool:

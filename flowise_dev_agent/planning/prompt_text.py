@@ -3,10 +3,12 @@
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Final
 
 from pydantic import TypeAdapter, ValidationError
 
+from flowise_dev_agent.knowledge.model_ends import status
 from flowise_dev_agent.models.messages import as_data
 from flowise_dev_agent.patch import AddNode, Finding, NodeSchema, PatchOp, ReplaceNode, SetParam, UnsetParam, op_json
 from flowise_dev_agent.patch.model.nested import Steps, parse_path
@@ -17,7 +19,6 @@ from flowise_dev_agent.planning.requests import (
     PatchRequest,
     Pattern,
     PlanRequest,
-    ServerNames,
 )
 from flowise_dev_agent.sanitize import shortened
 from flowise_dev_agent.schemas.base import JsonObject, JsonValue
@@ -34,6 +35,8 @@ _NOTES: Final = (
 )
 #: Names of each kind that the server has, as far as they are listed.
 _NAMES_SHOWN: Final = 10
+_MODELS_SHOWN: Final = 8
+_NAME_PARTS: Final = re.compile(r"[^\W_]+")
 #: Limits of a trial's trace: steps and tools, sources.
 _STEPS_SHOWN, _SOURCES_SHOWN = 20, 5
 _OPS: Final[TypeAdapter[list[PatchOp]]] = TypeAdapter(list[PatchOp])
@@ -106,8 +109,11 @@ def domains_text(request: PlanRequest) -> str | None:
     return "\n".join(as_data(text) for text in request.skills) or None
 
 
-def server_text(server: ServerNames) -> str | None:
-    """Names that a plan may use, by kind, with their number; the first ten of each."""
+def server_text(request: PlanRequest) -> str | None:
+    """Names that a plan may use, by kind, with their number; the first ten of each, and the models that the person may
+    mean.
+    """
+    server, said = request.server, " ".join([request.requirement, *request.later, request.feedback or ""])
     listed = {
         "variables, as {{ $vars.name }}": server.variables,
         "custom tools, for `selectedTool`": server.tools,
@@ -115,10 +121,24 @@ def server_text(server: ServerNames) -> str | None:
     }
     lines = [
         f"{kind} ({len(names)}): {', '.join(names[:_NAMES_SHOWN])}{', …' if len(names) > _NAMES_SHOWN else ''}"
-        for kind, names in listed.items()
         if names
+        else f"{kind}: none"
+        for kind, names in listed.items()
+        if names is not None
     ]
+    meant = {node_type: _meant(node_type, names, said) for node_type, names in server.models.items()}
+    lines += [f"models of {node_type}: {', '.join(names)}" for node_type, names in meant.items() if names]
     return "\n".join(lines) or None
+
+
+def _meant(node_type: str, models: Sequence[str], said: str) -> list[str]:
+    """Models whose names share most with the words, those that have ended with a note; none without a common word."""
+    spoken, today = {*_NAME_PARTS.findall(said.casefold())}, datetime.now(UTC).date()
+    shared = {one: spoken & {*_NAME_PARTS.findall(one.casefold())} for one in models}
+    fitting = [one for one in models if any(not part.isdecimal() for part in shared[one])]
+    ended = {one for one in fitting if status(node_type, one, today) == "ended"}
+    best = sorted(fitting, key=lambda one: (-len(shared[one]), one in ended))[:_MODELS_SHOWN]
+    return [f"{one} (ended)" if one in ended else one for one in best]
 
 
 # --- plans and ops ---------------------------------------------------------------------------------------------------
@@ -230,11 +250,6 @@ def texts_text(texts: Mapping[str, str]) -> str | None:
 
 def pattern_text(pattern: Pattern) -> str:
     return f"An accepted flow for: {shortened(pattern.requirement, 500)}\n{pattern.summary}"
-
-
-def similar_flows(request: PlanRequest) -> str | None:
-    """Marketplace flows similar to the requested one; None if the flow exists already."""
-    return None if request.flow_summary else "\n".join(one.for_prompt() for one in request.templates) or None
 
 
 def verdict_text(verdict: Verdict) -> str:

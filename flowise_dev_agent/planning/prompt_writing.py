@@ -92,7 +92,7 @@ class PromptWriter:
             answer = None if response.truncated else parse_model(response.text, StepPrompt)
         except (ReasoningError, UnusableOutputError):
             return None, loop.usage
-        known = readable(node, plan, request.flow, request.server.variables)
+        known = readable(node, plan, request.flow, request.server.variables or ())
         if answer is None or not all(is_readable(one, known) for one in variables(f"{answer.system}\n{answer.user}")):
             # A variable that is not filled would stay in the text that people see.
             return None, loop.usage

@@ -29,7 +29,7 @@ from flowise_dev_agent.patch.model.agentflow import (
 from flowise_dev_agent.patch.model.nested import nested_components, parse_path
 from flowise_dev_agent.planning.cards import brief_card, connection_card, fields_line, schema_card
 from flowise_dev_agent.planning.catalogue import STAPLES, catalogue_line, catalogue_text, name_line, shows_fields
-from flowise_dev_agent.planning.likely import named_types
+from flowise_dev_agent.planning.likely import named_types, present_types
 from flowise_dev_agent.planning.prompt_room import Form, Piece, filled, room_in, tokens_of
 from flowise_dev_agent.planning.prompt_text import (
     approved_plan,
@@ -45,7 +45,6 @@ from flowise_dev_agent.planning.prompt_text import (
     previous_plan,
     ready_text,
     server_text,
-    similar_flows,
     tag,
     texts_text,
     trial_text,
@@ -83,8 +82,8 @@ _STAND_IN = (
 _STABLE: Final = 0.8
 #: Most schema cards, the plan's types first: a large flow has more node types than fit into a prompt.
 _CARDS_SHOWN = 24
-#: New types in the plan prompt whose fields are shown, and those among them that the person does not name.
-_LIKELY, _OTHERS = 6, 2
+#: Named types in the plan prompt whose fields are shown.
+_LIKELY = 6
 #: Characters of the forms of a piece, from the richest.
 _FIELDS: Final = (6_000, 3_000, 1_500, 600)
 _FLOW: Final = (6_000, 3_000, 1_500)
@@ -177,15 +176,14 @@ def plan_prompt(request: PlanRequest, skills: Skills = PACKAGED, room: int = AMP
         *(
             []
             if kind == "question"
-            else _types(request, shows_whole=shows_whole, named=bool(names) and names in system)
+            else _types(request, shows_whole=shows_whole, has_names=bool(names) and names in system)
         ),
         Piece(tag("credentials_on_the_server", credentials or "none")),
-        _optional("on_the_server", server_text(request.server), 25, lost="names on the server (list_options)"),
+        _optional("on_the_server", server_text(request), 25, lost="names on the server (list_options)"),
         Piece(tag("target", request.target if request.flow.existing else None)),
         _cut("flow", request.flow_summary, _FLOW, 45, lost="flow (read_flow)"),
         _texts(_own_texts(request), 35),
         _optional("pattern", request.pattern and pattern_text(request.pattern), 28, lost="pattern (search_patterns)"),
-        _optional("similar_flows", similar_flows(request), 12, lost="similar flows (search_templates)"),
     ]
     asked = [
         Piece(joined(*wish(request))),
@@ -239,7 +237,7 @@ def step_prompt(
 ) -> Prompt:
     """Prompt for the instructions of one agentflow step, in `room` tokens."""
     settings = [value for value in plan.values if value.node_id == step.node_id]
-    variables = readable(step, plan, request.flow, request.server.variables)
+    variables = readable(step, plan, request.flow, request.server.variables or ())
     flow = "\n".join(f"- {node.node_id}: {node.purpose}" for node in plan.nodes)
     return _prompt(
         [_Chapter("Step").piece(skills)],
@@ -308,7 +306,7 @@ def _kind(request: PlanRequest) -> _Kind:
         return "question"
     if not request.flow.existing:
         return "new"
-    steps = any(schema.is_agentflow for schema in _present(request))
+    steps = any(schema.is_agentflow for schema in present_types(request))
     return "agentflow" if request.target_kind == "AGENTFLOW" or steps else "chatflow"
 
 
@@ -397,45 +395,27 @@ def _texts(texts: Mapping[str, str], worth: int) -> Piece:
     return Piece(shortest, forms, lost="texts in the flow (read_flow)")
 
 
-def _types(request: PlanRequest, *, shows_whole: bool, named: bool) -> list[Piece]:
+def _types(request: PlanRequest, *, shows_whole: bool, has_names: bool) -> list[Piece]:
     """Node types of a plan prompt: those that fit, where the catalogue is short, and the fields of the likely ones."""
     fit = [one for one in request.candidates if one.name not in NOTE_NAMES]
     lines = tag("catalogue", "\n".join(map(catalogue_line, fit)) or None)
     names = tag("catalogue", ", ".join(map(name_line, fit)) or None)
-    types = Piece(None if named else names, (Form(lines, 15),), lost="purposes of node types (search_nodes)")
-    told = _told(request, shows_whole=shows_whole)
-    shown = [_lines(map(fields_line, told), length) for length in _FIELDS]
+    types = Piece(None if has_names else names, (Form(lines, 15),), lost="purposes of node types (search_nodes)")
+    named = named_types(request)
+    told = _told(request, named, shows_whole=shows_whole)
+    shown = [_lines((fields_line(one, whole=one in named) for one in told), length) for length in _FIELDS]
     *richer, shortest = [tag("node_fields", form) for form in dict.fromkeys(shown)]
     forms = tuple(Form(form, 18 + 12 * at) for at, form in enumerate(richer))
     return [*([] if shows_whole else [types]), Piece(shortest, forms, lost="fields of more node types (get_node)")]
 
 
-def _told(request: PlanRequest, *, shows_whole: bool) -> list[NodeSchema]:
-    """Types whose fields a planner sees beside the catalogue: those in the flow, those that the person names, and for a
-    new flow a few candidates.
+def _told(request: PlanRequest, named: Sequence[NodeSchema], *, shows_whole: bool) -> list[NodeSchema]:
+    """Types whose fields a planner sees: those in the flow and those that the person names, and for a new flow what
+    most chatflows need; without those whose fields the whole catalogue shows.
     """
-
-    def told(schemas: Iterable[NodeSchema]) -> list[NodeSchema]:
-        return [one for one in schemas if not (shows_whole and shows_fields(one))]
-
-    named = told(named_types(request))
-    others = [] if request.flow.existing else told(one for one in request.candidates if one not in named)[:_OTHERS]
-    likely = (
-        [*named[: _LIKELY - len(others)], *others] if shows_whole else [*named[:_LIKELY], *_staples(request), *others]
-    )
-    return [one for one in unique([*told(_present(request)), *likely]) if one.name not in NOTE_NAMES]
-
-
-def _staples(request: PlanRequest) -> list[NodeSchema]:
-    """Types that most new chatflows need."""
-    return [] if request.flow.existing else unique(request.nodes.get(name) for name in STAPLES)
-
-
-def _present(request: PlanRequest) -> list[NodeSchema]:
-    """Node types in the flow, models and tools inside its steps included."""
-    return unique(
-        request.nodes.get(name) for name in [*request.flow.existing.values(), *request.flow.components.values()]
-    )
+    staples = [] if request.flow.existing else unique(request.nodes.get(name) for name in STAPLES)
+    told = unique([*present_types(request), *named[:_LIKELY], *staples])
+    return [one for one in told if one.name not in NOTE_NAMES and not (shows_whole and shows_fields(one))]
 
 
 def _lines(lines: Iterable[str], length: int) -> str | None:

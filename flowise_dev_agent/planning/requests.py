@@ -11,7 +11,6 @@ from typing import Final, Generic, TypeVar
 from pydantic import JsonValue
 
 from flowise_dev_agent.knowledge.nodes import NodeStore
-from flowise_dev_agent.knowledge.templates import Template
 from flowise_dev_agent.models.capabilities import Loss
 from flowise_dev_agent.models.messages import DeltaSink, SessionBudget, Toolbox
 from flowise_dev_agent.patch import Finding, NodeSchema, PatchOp
@@ -129,13 +128,14 @@ FILE_LOADERS: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True)
 class ServerNames:
-    """Names of what the instance has, for values of a plan: variables, and custom tools and document stores with their
-    ids.
+    """Names of what the instance has, for values of a plan: variables, custom tools and document stores with their ids,
+    models by node type. None is a list that cannot be read.
     """
 
-    variables: tuple[str, ...] = ()
-    tools: tuple[str, ...] = ()
-    stores: tuple[str, ...] = ()
+    variables: tuple[str, ...] | None = None
+    tools: tuple[str, ...] | None = None
+    stores: tuple[str, ...] | None = None
+    models: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
 
 
 @dataclass(frozen=True)
@@ -188,8 +188,6 @@ class PlanRequest(_Request):
     server: ServerNames = field(default_factory=ServerNames)
     #: Only for a new flow.
     pattern: Pattern | None = None
-    #: Marketplace flows similar to the requirement, best first; `Template.for_prompt` describes each in one line.
-    templates: tuple[Template, ...] = ()
     #: Ready-made tools of the domains. Code adds them to the plan, which needs an agent for them.
     ready_tools: tuple[ReadyTool, ...] = ()
     #: Instructions of these domains for a planner.

@@ -22,7 +22,6 @@ from flowise_dev_agent.agent.domain import ToolScope
 from flowise_dev_agent.agent.domains.candidates import candidates
 from flowise_dev_agent.agent.domains.flowise import FlowiseCapability
 from flowise_dev_agent.knowledge.nodes import NodeStore
-from flowise_dev_agent.knowledge.templates import TemplateStore
 from flowise_dev_agent.models.answer_schemas import answer_schema
 from flowise_dev_agent.models.messages import Prompt, ToolDef
 from flowise_dev_agent.patch import GraphIR, compile_ops
@@ -242,7 +241,6 @@ def prompts_of(session: Session, nodes: NodeStore, window: int = WINDOWS[-1]) ->
         nodes=nodes,
         candidates=candidates(nodes, wish, kind=kind),
         credential_types=CREDENTIALS,
-        templates=tuple(TemplateStore.from_snapshot().find_flows(wish, nodes.schemas)),
         parts=parts_of(split(wish), [], "", None),
         target_kind=kind if base else None,
         **seen,

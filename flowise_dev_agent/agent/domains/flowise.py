@@ -32,8 +32,7 @@ from flowise_dev_agent.flowise.models import Chatflow
 from flowise_dev_agent.knowledge.document_stores import read_stores
 from flowise_dev_agent.knowledge.flow_check import check_flow
 from flowise_dev_agent.knowledge.model_ends import UsedModel, used_models
-from flowise_dev_agent.knowledge.templates import Template
-from flowise_dev_agent.patch import Finding, GraphIR, NodeSchema, summarize
+from flowise_dev_agent.patch import Finding, GraphIR, summarize
 from flowise_dev_agent.planning.passes.document_stores import measured
 from flowise_dev_agent.planning.passes.feasibility import reviewed
 from flowise_dev_agent.planning.passes.model_ends import models_after
@@ -100,16 +99,10 @@ class FlowiseCapability(FlowDomain):
             raise listed.data
         credentials = by_type(listed.data)
         text = f"{request.requirement}\n{request.feedback or ''}"
-        shown, templates = (), list[Template]()
+        shown = ()
         if context.reasoner.reads_candidates:
-            known_templates = await context.knowledge.templates()
-
-            def fitting() -> tuple[tuple[NodeSchema, ...], list[Template]]:
-                found = candidates(store, text, similar=request.similar, kind=request.kind)
-                return found, known_templates.find_flows(text, store.schemas)
-
             # The first search builds an index, which would block the worker's heartbeat on a busy machine.
-            shown, templates = await asyncio.to_thread(fitting)
+            shown = await asyncio.to_thread(candidates, store, text, similar=request.similar, kind=request.kind)
         known = f"{len(shown)} candidate node types of {len(store.schemas)} (Flowise {store.flowise_version})"
         return DomainDiscoveryResult(
             summary=f"{known}. {listed.summary}",
@@ -117,7 +110,6 @@ class FlowiseCapability(FlowDomain):
             tool_results=(listed,),
             candidates=shown,
             credentials=credentials,
-            templates=tuple(templates),
         )
 
     async def compile_ops(self, context: AgentContext, request: PatchRequest) -> DomainPatchResult:
@@ -160,8 +152,8 @@ class FlowiseCapability(FlowDomain):
             # The key may lack the permission: a plan without stores is still one.
             return []
 
-    async def names(self, context: AgentContext) -> ServerNames:
-        return await server_names(context.flowise)
+    async def names(self, context: AgentContext, with_models: Sequence[str]) -> ServerNames:
+        return await server_names(context.flowise, with_models)
 
     async def measure_stores(self, context: AgentContext, plan: Plan) -> Plan:
         return await measured(plan, context.files, context.flowise)

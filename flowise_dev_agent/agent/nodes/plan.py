@@ -1,6 +1,7 @@
 """Phase D, first half: the plan."""
 
 import re
+from collections.abc import Sequence
 from typing import Final
 
 from langgraph.runtime import Runtime
@@ -191,8 +192,8 @@ class _Lookups:
     async def document_stores(self) -> list[DocumentStoreView]:
         return await self._flows.document_stores(self._context)
 
-    async def names(self) -> ServerNames:
-        return await self._flows.names(self._context)
+    async def names(self, with_models: Sequence[str]) -> ServerNames:
+        return await self._flows.names(self._context, with_models)
 
     async def review_plan(self, plan: Plan, base: GraphIR) -> list[Finding]:
         return await self._flows.review_plan(self._context, plan, base)

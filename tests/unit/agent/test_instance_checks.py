@@ -57,12 +57,3 @@ async def test_a_type_that_only_the_base_knows_is_a_warning() -> None:
 
     assert "error" in (await severity(None)).values()
     assert "error" not in (await severity(flow)).values()
-
-
-async def test_planning_is_shown_flows_of_the_marketplace() -> None:
-    bench = Bench(ops(), credentials(OPENAI))
-
-    await bench.start("An agent with a calculator tool")
-
-    request = bench.reasoner.seen["plan"][0]
-    assert "Tool Agent" in [template.name for template in request.templates]

@@ -26,6 +26,9 @@ class Server:
     async def list_document_stores(self) -> Any:
         return await self._listed("stores")
 
+    async def node_options(self, name: str, method: str) -> Any:
+        return [{"name": f"{name}-1"}] if (name, method) == ("chatAnthropic", "listModels") else []
+
     async def _listed(self, name: str) -> Any:
         found = self._lists.get(name, [])
         if isinstance(found, FlowiseError):
@@ -50,9 +53,17 @@ async def test_names_of_all_kinds_are_read() -> None:
 async def test_a_list_that_is_refused_or_late_leaves_the_others() -> None:
     names = await names_of(variables=[{"name": "shop"}], tools=FlowiseAuthError("No."), stores=None)
     assert names == ServerNames(variables=("shop",))
+    assert await names_of() == ServerNames(variables=(), tools=(), stores=())
+
+
+async def test_the_models_of_the_types_that_matter_are_read() -> None:
+    server: Any = Server()
+    names = await server_names(server, ["chatAnthropic", "groqChat"])
+    assert names.models == {"chatAnthropic": ("chatAnthropic-1",)}
 
 
 async def test_a_key_in_a_name_is_masked() -> None:
     key = "sk-proj-" + "a1B2" * 8
     names = await names_of(tools=[{"id": "t-1", "name": f"Post {key}"}])
+    assert names.tools
     assert key not in names.tools[0]

@@ -1,5 +1,6 @@
 """A plan's models that end: replaced where nobody chose them, told where somebody did."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from typing import Any
@@ -48,7 +49,8 @@ class Lookups:
     async def document_stores(self) -> list[DocumentStoreView]:
         return []
 
-    async def names(self) -> ServerNames:
+    async def names(self, with_models: Sequence[str]) -> ServerNames:
+        del with_models
         return ServerNames()
 
     async def review_plan(self, plan: Plan, base: GraphIR) -> list[Any]:

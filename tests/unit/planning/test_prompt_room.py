@@ -45,7 +45,6 @@ def test_nothing_of_a_usual_session_is_shortened_in_a_large_window(session: str,
 def test_a_small_prompt_says_what_was_left_out_and_how_it_is_looked_up(measured: Any) -> None:
     prompt = measured["rag and tool", SMALL]["plan"]
     assert "search_nodes" in prompt.system.splitlines()[-1]
-    assert "search_templates" in prompt.user.splitlines()[-1]
     patch = measured["agentflow", SMALL]["patch"].user
     assert "get_node" in patch.splitlines()[-1]
 
@@ -120,12 +119,13 @@ def test_the_fields_of_a_type_are_shown_once(catalogue: NodeStore) -> None:
 
 
 def test_a_planner_sees_what_the_server_has_by_name_and_number(catalogue: NodeStore) -> None:
-    names = ServerNames(variables=tuple(f"v{number}" for number in range(14)), tools=("Postage = 12",))
+    names = ServerNames(variables=tuple(f"v{number}" for number in range(14)), tools=("Postage = 12",), stores=())
     prompt = plan_prompt(plan_request(catalogue, server=names)).user
     listed = prompt.partition("<on_the_server>")[2].partition("</on_the_server>")[0]
     assert "(14): v0, v1, " in listed
     assert "v10" not in listed
     assert "(1): Postage = 12" in listed
+    assert "document stores, for `selectedStore`: none" in listed
     assert "on_the_server>" not in plan_prompt(plan_request(catalogue)).user.replace("credentials_on_the_server>", "")
 
 

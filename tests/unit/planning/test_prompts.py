@@ -12,10 +12,11 @@ from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.models.answer_schemas import answer_schema
 from flowise_dev_agent.patch import AddNode, Connect, Finding, GraphIR, NodeSchema, ReplaceNode, SetParam, compile_ops
 from flowise_dev_agent.patch.views.graph_view import GraphView
+from flowise_dev_agent.planning.likely import types_with_models
 from flowise_dev_agent.planning.prompt_room import room_in
 from flowise_dev_agent.planning.prompt_text import previous_plan
 from flowise_dev_agent.planning.prompts import judge_prompt, patch_prompt, plan_prompt, step_prompt
-from flowise_dev_agent.planning.requests import JudgeRequest, PatchRequest, PlanRequest
+from flowise_dev_agent.planning.requests import JudgeRequest, PatchRequest, PlanRequest, ServerNames
 from flowise_dev_agent.planning.skills import PACKAGED
 from flowise_dev_agent.schemas.plan import (
     Criterion,
@@ -51,8 +52,9 @@ def test_the_planner_knows_that_no_plan_reaches_the_setting_for_voice(catalogue:
 
 def test_the_planner_sees_the_fields_of_likely_types_once(catalogue: NodeStore) -> None:
     likely = tuple(catalogue.schemas[name] for name in ("pinecone", "chatOpenAI", "cheerioWebScraper"))
-    request = plan_request(catalogue, "x", candidates=likely)
-    assert fields(request) == ["pinecone", "cheerioWebScraper"]
+    request = plan_request(catalogue, "Pinecone for OpenAI", candidates=likely)
+    assert fields(request)[0] == "pinecone"
+    assert not {"chatOpenAI", "cheerioWebScraper"} & {*fields(request)}
     assert "chatOpenAI: " in plan_prompt(request).system
     small = fields(request, 8_192)
     assert {"chatOpenAI", "toolAgent", "pinecone"} <= {*small}
@@ -311,9 +313,37 @@ def test_the_fields_of_what_the_person_names_come_first(
     request = plan_request(catalogue, requirement, candidates=noise)
     shown = fields(request)
     assert shown[: len(first)] == first
-    assert shown[-2:] == ["HydeRetriever", "gitbook"]
+    assert not {one.name for one in noise} & {*shown}
     later = replace(request, requirement="A bot", later=("No.",), feedback=requirement)
     assert fields(later) == shown
+
+
+def test_a_planner_sees_every_field_of_the_types_that_the_person_names(catalogue: NodeStore) -> None:
+    named = plan_prompt(plan_request(catalogue, 'Pinecone with the namespace "de"')).user
+    assert "pineconeNamespace" in named
+    present = plan_request(catalogue, "another prompt", intent=UPDATE, flow=flow_of({"pinecone_0": "pinecone"}))
+    assert "pineconeNamespace" not in plan_prompt(present).user
+
+
+@pytest.mark.parametrize("word", ["Claude Sonnet", "Haiku at 0", "anthropic"])
+def test_the_models_of_a_family_that_is_named_are_read(word: str, catalogue: NodeStore) -> None:
+    assert "chatAnthropic" in types_with_models(plan_request(catalogue, f"A bot on {word}"))
+    present = plan_request(catalogue, "the newest model", intent=UPDATE, flow=flow_of({"groqChat_0": "groqChat"}))
+    assert types_with_models(present) == ["groqChat"]
+    assert types_with_models(plan_request(catalogue, "A bot")) == []
+
+
+def test_a_planner_sees_the_models_that_the_person_may_mean_and_which_have_ended(catalogue: NodeStore) -> None:
+    of_groq = (*(f"gemma-{number}" for number in range(20)), "openai/gpt-oss-120b", "llama-3.3-70b-versatile")
+    names = ServerNames(models={"groqChat": of_groq, "chatOpenAI": ("gpt-4.1",)})
+
+    def shown(words: str) -> str:
+        return tag("on_the_server", plan_prompt(plan_request(catalogue, words, server=names)).user)
+
+    assert shown("Groq with llama 3.3 70b") == "models of groqChat: llama-3.3-70b-versatile (ended)"
+    assert shown("Groq with Gemma 7").startswith("models of groqChat: gemma-7, gemma-0, ")
+    assert shown("Groq with Gemma 7").count("gemma") == 8
+    assert shown("Groq with 4 tools") == ""
 
 
 def test_the_op_writer_reads_how_paths_choices_and_a_wrong_node_of_the_plan_are_written(catalogue: NodeStore) -> None:
