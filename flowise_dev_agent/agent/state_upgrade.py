@@ -1,7 +1,10 @@
 """Upgrade checkpoints of earlier versions: a session may wait for a person while the service is upgraded."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
+
+from pydantic import ValidationError
 
 from flowise_dev_agent.agent.state import STATE_VERSION, AgentState, RequestState
 from flowise_dev_agent.errors import CheckpointVersionError
@@ -9,7 +12,10 @@ from flowise_dev_agent.texts import text
 
 
 def upgrade_state(values: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Convert the channels of an earlier version; None if they are of this version.
+    """Convert the channels of an earlier version or release; None if they are of this one.
+
+    Fields that this release does not have are dropped: a waiting session may have those of the release before, and
+    during an upgrade those of the next.
 
     Raises:
         CheckpointVersionError: a newer version of the service wrote them.
@@ -21,10 +27,14 @@ def upgrade_state(values: Mapping[str, Any]) -> dict[str, Any] | None:
             hint=text("error.newer_session_hint"),
             details={"version": version, "known": STATE_VERSION},
         )
-    if version == STATE_VERSION:
-        return None
-    # Fields that this version no longer has are dropped.
-    return AgentState.model_validate(_from_version_1(values), extra="ignore").model_dump(mode="json")
+    if version < STATE_VERSION:
+        values = _from_version_1(values)
+    else:
+        values = {name: values[name] for name in AgentState.model_fields if name in values}
+        with suppress(ValidationError):
+            AgentState.model_validate(values)
+            return None
+    return AgentState.model_validate(values, extra="ignore").model_dump(mode="json")
 
 
 def _from_version_1(old: Mapping[str, Any]) -> dict[str, Any]:

@@ -157,20 +157,16 @@ class Bounded(Contract):
 
 
 def read(model: type[M], row: JsonMapping) -> M:
-    """Parse a stored document of any version; keys that only version 1 has are dropped.
+    """Parse a stored document of any release; keys that this one does not have are dropped.
 
     Raises pydantic.ValidationError.
     """
-    return model.model_validate(row, extra=_extra(row))
+    return model.model_validate(row, extra="ignore")
 
 
 def read_as(adapter: TypeAdapter[T], row: JsonMapping) -> T:
     """Parse like `read`, for a union of models."""
-    return adapter.validate_python(row, extra=_extra(row))
-
-
-def _extra(row: JsonMapping) -> Literal["forbid", "ignore"]:
-    return "forbid" if "version" in row else "ignore"
+    return adapter.validate_python(row, extra="ignore")
 
 
 class FieldError(Contract):

@@ -29,9 +29,9 @@ def test_a_document_of_version_1_is_read_and_written_as_version_2(model: type[Ba
 
 
 @pytest.mark.parametrize(("model", "row"), [(Plan, PLAN_1), (Verdict, VERDICT_1), (Trial, TRIAL_1)])
-def test_a_document_of_version_2_with_an_unknown_key_is_refused(model: type[BaseModel], row: dict[str, Any]) -> None:
-    with pytest.raises(ValidationError, match="gone"):
-        read(model, {**row, "version": 2, "gone": 1})
+def test_a_document_of_another_release_is_read_without_its_keys(model: type[BaseModel], row: dict[str, Any]) -> None:
+    now = {**row, "version": 2}
+    assert read(model, {**now, "gone": 1}) == read(model, now)
 
 
 def test_a_plan_from_before_its_tests_has_a_test_for_each_question() -> None:
@@ -48,8 +48,11 @@ def test_a_plan_from_before_its_tests_has_a_test_for_each_question() -> None:
 
 
 def test_questions_of_the_person_replace_the_tests_and_keep_what_shows_a_criterion() -> None:
-    tests = [{"id": "t1", "turns": ["Hello"], "expect": {"contains": ["hi"]}}, {"id": "t2", "turns": ["Why?"]}]
-    criteria = [{"text": "greets", "tests": ["t1"]}, {"text": "explains", "tests": ["t2"]}]
+    tests: JsonValue = [
+        {"id": "t1", "turns": ["Hello"], "expect": {"contains": ["hi"]}},
+        {"id": "t2", "turns": ["Why?"]},
+    ]
+    criteria: JsonValue = [{"text": "greets", "tests": ["t1"]}, {"text": "explains", "tests": ["t2"]}]
     contract = read(Plan, {**PLAN_1, "tests": tests, "criteria": criteria}).with_questions(["Who?", "Hello"])
     assert [(test.id, test.turns, test.expect.contains) for test in contract.tests] == [
         ("t1", ["Who?"], []),
