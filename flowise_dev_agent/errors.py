@@ -315,6 +315,18 @@ class ShareNotSignableError(AgentError):
     code = "share_not_signable"
 
 
+class CertificateNotSignableError(AgentError):
+    """A service without a key to sign certificates with."""
+
+    code = "certificate_not_signable"
+
+
+class NoCertificateError(AgentError):
+    """A session in which no tested version was accepted, or whose tests are not kept."""
+
+    code = "no_certificate"
+
+
 class SessionsOpenError(AgentError):
     """Sessions go on with a Flowise server that a request would replace by another one; nothing was changed."""
 

@@ -56,6 +56,8 @@ ROUTES: Final[Mapping[str, tuple[Right, ...]]] = {
     "GET /sessions/{session_id}/change": READ,
     "GET /sessions/{session_id}/versions": READ,
     "GET /sessions/{session_id}/versions/{label}/graph": READ,
+    "GET /sessions/{session_id}/certificate": READ,
+    "GET /certificates/keys": READ,
     "GET /sessions/{session_id}/diff": READ,
     "POST /sessions/{session_id}/rollback": APPROVE,
     "GET /sessions/{session_id}/deliveries": READ,

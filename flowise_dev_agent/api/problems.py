@@ -54,6 +54,8 @@ _STATUS: dict[type[errors.AgentError], int] = {
     errors.ShareNotFoundError: 404,
     errors.ShareEndedError: 410,
     errors.ShareNotSignableError: 409,
+    errors.CertificateNotSignableError: 409,
+    errors.NoCertificateError: 409,
     errors.DeliveryNotFoundError: 404,
     errors.AttachmentNotFoundError: 404,
     errors.ArtifactNotFoundError: 404,

@@ -5,6 +5,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import suppress
 from functools import partial
 
+from flowise_dev_agent.access.signing import CertificateSigner
 from flowise_dev_agent.cli.console import print_json, say
 from flowise_dev_agent.cli.startup import require_database
 from flowise_dev_agent.errors import AgentError, DatabaseUnavailableError
@@ -53,6 +54,7 @@ async def _checks(settings: Settings) -> AsyncGenerator[tuple[str, Check]]:
         for instance in connections.instances.ids:
             yield f"Flowise '{instance}'", partial(_flowise, connections.instances, instance)
         yield "Reasoning", partial(_model, connections)
+        yield "Certificates", partial(_certificates, settings)
     finally:
         await connections.aclose()
 
@@ -92,6 +94,13 @@ async def _flowise(instances: Instances, instance: str) -> str:
     version = await client.version()
     page = await client.list_chatflows(limit=1)
     return f"version {version} at {client.endpoint}, {page.total} chatflows"
+
+
+async def _certificates(settings: Settings) -> str:
+    for key in CertificateSigner.from_settings(settings).keys.keys:
+        if key.state == "current":
+            return f"signed with the key {key.id}; its public key is {key.public_key}"
+    return "none are signed: SECRETS_KEY is not set, or all of its keys are revoked"
 
 
 async def _model(connections: Connections) -> str:

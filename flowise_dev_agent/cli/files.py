@@ -18,7 +18,7 @@ from flowise_dev_agent.client import AgentClient
 from flowise_dev_agent.errors import InvalidInputError, WriteFailedError
 from flowise_dev_agent.patch import GraphIR, diff, ops_from_list
 from flowise_dev_agent.schemas.base import Contract
-from flowise_dev_agent.schemas.flow_exports import Export, read_export
+from flowise_dev_agent.schemas.flow_exports import Export, ExportedFlow, read_export
 from flowise_dev_agent.schemas.flow_tests import ValidateFlow
 from flowise_dev_agent.schemas.flow_writes import (
     ApplyToFlow,
@@ -42,6 +42,13 @@ async def export_flow(client: AgentClient, flow: str, file: Path | None, *, ops:
     else:
         document = await client.export_flow(chatflow_id, instance=instance)
         text, title = flow_file(document), f"'{document.name}'"
+    await write_text(text, file)
+    if file is not None:
+        say(f"{title} is in {file}.")
+
+
+async def write_text(text: str, file: Path | None) -> None:
+    """Write a text to a file, or to standard output without one. Raises InvalidInputError."""
     if file is None:
         out.print(text, markup=False, highlight=False, soft_wrap=True, end="")
         return
@@ -49,7 +56,6 @@ async def export_flow(client: AgentClient, flow: str, file: Path | None, *, ops:
         await asyncio.to_thread(file.write_text, text, encoding="utf-8")
     except OSError as error:
         raise InvalidInputError(f"{file} cannot be written: {error.strerror or error}.") from None
-    say(f"{title} is in {file}.")
 
 
 async def exported(file: Path) -> Export:
@@ -282,13 +288,18 @@ def _text(document: object) -> str:
 async def flow_of(client: AgentClient, place: str, instance: str | None) -> tuple[str | None, str]:
     """(type, flowData) of a file, or of a flow on the server; the type of a file may be missing."""
     if await is_file(place):
-        export = await exported(Path(place))
-        if len(export.flows) != 1:
-            names = ", ".join(repr(flow.name) for flow in export.flows)
-            raise InvalidInputError(f"{place} holds {len(export.flows)} flows: {names}.", hint="Use a file with one.")
-        return export.flows[0].type, export.flows[0].flow_data
+        flow = one_flow(await exported(Path(place)), place)
+        return flow.type, flow.flow_data
     found = await client.export_flow(flow_id(place), instance=instance)
     return found.type, found.flow_data
+
+
+def one_flow(export: Export, place: str) -> ExportedFlow:
+    """The flow of a file that has to hold one. Raises InvalidInputError."""
+    if len(export.flows) != 1:
+        names = ", ".join(repr(flow.name) for flow in export.flows)
+        raise InvalidInputError(f"{place} holds {len(export.flows)} flows: {names}.", hint="Use a file with one.")
+    return export.flows[0]
 
 
 async def is_file(place: str) -> bool:

@@ -7,7 +7,7 @@ from uuid import UUID
 import typer
 
 from flowise_dev_agent.cli.options import AsJson, Instance, Url, Yes
-from flowise_dev_agent.cli.startup import Exit, with_client
+from flowise_dev_agent.cli.startup import Exit, run_async, with_client
 
 if TYPE_CHECKING:
     from flowise_dev_agent.client import AgentClient
@@ -139,6 +139,38 @@ def approve(
         return await _sessions().approve(client, question, given, wait=wait, as_json=as_json)
 
     raise typer.Exit(with_client(url, run, door="webhook" if payload else "cli"))
+
+
+@commands.command("certificate")
+def certificate_command(
+    session_id: Annotated[UUID | None, typer.Argument(help="The session; or use --keys.")] = None,
+    file: Annotated[
+        Path | None, typer.Option("--output", "-o", help="File to write. [default: standard output]")
+    ] = None,
+    keys: Annotated[bool, typer.Option("--keys", help="The public keys that `verify` takes as --key.")] = False,
+    url: Url = None,
+) -> None:
+    """Write the signed certificate of the version that a session ended with, or the keys to check it with."""
+    if keys == (session_id is not None):
+        raise typer.BadParameter("Give either a session or --keys.")
+    with_client(url, lambda client: _sessions().write_certificate(client, session_id, file))
+
+
+@commands.command("verify")
+def verify_command(
+    file: Annotated[Path, typer.Argument(help="A certificate.")],
+    flow: Annotated[Path | None, typer.Option("--flow", help="An export of the flow that has to be the one.")] = None,
+    key: Annotated[
+        str | None, typer.Option("--key", help="A public key in base64, or the file of `certificate --keys`.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Check a certificate, without a service.
+
+    Exit codes: 0 valid, 1 not a certificate, 3 changed, or its key is revoked, unknown or not checked.
+    """
+    if not run_async(_sessions().verify_certificate(file, flow=flow, key=key, as_json=as_json)):
+        raise typer.Exit(Exit.NO)
 
 
 @sessions_app.command("list")

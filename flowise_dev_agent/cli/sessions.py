@@ -12,9 +12,11 @@ from pydantic import BaseModel, ValidationError
 from rich.table import Column, Table
 from rich.text import Text
 
+from flowise_dev_agent.access.signing import check_certificate, read_keys
 from flowise_dev_agent.cli.answers import ask_person
 from flowise_dev_agent.cli.build import Progress, conclude, present
 from flowise_dev_agent.cli.console import err, fail, fail_with, out, print_json, say, warn
+from flowise_dev_agent.cli.files import exported, is_file, one_flow, read_text, write_text
 from flowise_dev_agent.cli.startup import Exit
 from flowise_dev_agent.client import RUN_END_EVENTS, AgentClient, ServiceError
 from flowise_dev_agent.errors import AgentError, InvalidInputError
@@ -25,6 +27,29 @@ from flowise_dev_agent.schemas.versions import TakenBack
 
 #: Sessions that are asked for at once.
 _PAGE = 100
+
+
+async def write_certificate(client: AgentClient, session_id: UUID | None, file: Path | None) -> None:
+    """Write the certificate of a session, or the keys of the service, to a file or to standard output."""
+    made = await (client.certificate_keys() if session_id is None else client.certificate(session_id))
+    await write_text(made.model_dump_json(indent=2) + "\n", file)
+    if file is not None:
+        say(f"The {'keys are' if session_id is None else 'certificate is'} in {file}.")
+
+
+async def verify_certificate(file: Path, *, flow: Path | None, key: str | None, as_json: bool) -> bool:
+    """Check a certificate by what is at hand; True if it is valid."""
+    flow_data, keys = None, None
+    if flow is not None:
+        flow_data = one_flow(await exported(flow), str(flow)).flow_data
+    if key is not None:
+        keys = read_keys(await read_text(Path(key)) if await is_file(key) else key)
+    found = check_certificate(await read_text(file), flow_data=flow_data, keys=keys)
+    if as_json:
+        print_json(found)
+    else:
+        say(found.text)
+    return found.valid
 
 
 async def list_sessions(client: AgentClient, *, limit: int, as_json: bool, **which: str | None) -> None:

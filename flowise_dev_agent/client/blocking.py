@@ -161,6 +161,8 @@ class SyncAgentClient:
     versions = _Call(AgentClient.versions)
     version_graph = _Call(AgentClient.version_graph)
     version_diff = _Call(AgentClient.version_diff)
+    certificate = _Call(AgentClient.certificate)
+    certificate_keys = _Call(AgentClient.certificate_keys)
     rollback = _Call(AgentClient.rollback)
     flow_versions = _Call(AgentClient.flow_versions)
     flow_history = _Call(AgentClient.flow_history)

@@ -6,6 +6,7 @@ from pydantic import TypeAdapter
 
 from flowise_dev_agent.client.transport import Http, if_still, read_answer
 from flowise_dev_agent.patch import CanvasView
+from flowise_dev_agent.schemas.certificates import CertificateKeys, SignedCertificate
 from flowise_dev_agent.schemas.change import FlowChange
 from flowise_dev_agent.schemas.versions import NumberedVersions, RolledBack, TakenBack, VersionDiff, VersionList
 
@@ -27,6 +28,14 @@ class VersionCalls(Http):
     ) -> VersionDiff:
         """Compare two versions of a session by their labels; by default the first and the last."""
         return await self._get(VersionDiff, f"/sessions/{session_id}/diff", **{"from": before, "to": after})
+
+    async def certificate(self, session_id: UUID) -> SignedCertificate:
+        """Read the signed certificate of the version that was accepted in a session."""
+        return await self._get(SignedCertificate, f"/sessions/{session_id}/certificate")
+
+    async def certificate_keys(self) -> CertificateKeys:
+        """List the public keys that certificates are checked with."""
+        return await self._get(CertificateKeys, "/certificates/keys")
 
     async def rollback(
         self,

@@ -4,8 +4,10 @@ from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
 
 from flowise_dev_agent.access.audit import AuditService
+from flowise_dev_agent.access.certificates import CertificateService
 from flowise_dev_agent.access.keys import KeyService
 from flowise_dev_agent.access.shares import ShareService, ShareSigner
+from flowise_dev_agent.access.signing import CertificateSigner
 from flowise_dev_agent.errors import ConfigurationError
 from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.flows.flow_tests import FlowTester, FlowTestService
@@ -22,6 +24,7 @@ from flowise_dev_agent.ops.knowledge_refresh import KnowledgeService, Refresher
 from flowise_dev_agent.ops.node_types import NodeTypes
 from flowise_dev_agent.ops.worker import Worker
 from flowise_dev_agent.persistence import (
+    Acceptances,
     Attachments,
     AuditLog,
     Blobs,
@@ -93,6 +96,7 @@ class Runtime:
         expected_costs: ExpectedCosts,
         artifacts: ArtifactService,
         shares: ShareService,
+        certificates: CertificateService,
         feed: Feed,
         health: HealthReporter,
     ) -> None:
@@ -118,6 +122,7 @@ class Runtime:
         self.expected_costs = expected_costs
         self.artifacts = artifacts
         self.shares = shares
+        self.certificates = certificates
         self._feed = feed
         self._health = health
 
@@ -163,6 +168,7 @@ class Runtime:
                     webhooks=WebhookConfig.from_settings(settings.server),
                     approvals=ApprovalRules.from_settings(settings.server),
                     signer=ShareSigner.from_settings(settings),
+                    certificate_signer=CertificateSigner.from_settings(settings),
                 )
             )
 
@@ -183,6 +189,7 @@ class Runtime:
         webhooks: WebhookConfig | None = None,
         approvals: ApprovalRules | None = None,
         signer: ShareSigner | None = None,
+        certificate_signer: CertificateSigner | None = None,
         timings: Timings | None = None,
     ) -> AsyncGenerator["Runtime"]:
         """A runtime around `agent` on a database that is not open yet; `direct_dsn` is for LISTEN and migrations."""
@@ -300,6 +307,13 @@ class Runtime:
                     flows=flows,
                     conversations=conversations,
                     previews=previews,
+                ),
+                certificates=CertificateService(
+                    certificate_signer or CertificateSigner(),
+                    sessions=sessions,
+                    acceptances=Acceptances(database),
+                    blobs=blobs,
+                    proposals=proposals,
                 ),
                 feed=feed,
                 health=HealthReporter(database, agent.instances, feed, consumer, silent=timings.stalled),

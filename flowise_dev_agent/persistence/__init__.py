@@ -4,6 +4,7 @@ To this package interrupts, answers and payloads are opaque JSON.
 """
 # pyright: reportUnusedImport=false
 
+from flowise_dev_agent.persistence.acceptances import Acceptance, Acceptances
 from flowise_dev_agent.persistence.api_keys import ApiKeys, KeyRow, SignIns
 from flowise_dev_agent.persistence.attachments import AttachmentRow, Attachments
 from flowise_dev_agent.persistence.audit import AuditFilter, AuditLog, Fact

@@ -168,6 +168,7 @@ class Judgement(Contract):
 #: Strength of what was shown: ran for real, ran with stand-ins for what changes the world, said by a person, read from
 #: the flow's settings.
 Level = Literal["verified", "simulated", "person", "setting"]
+CriterionState = Literal["shown", "not_shown", "failed", "not_tested"]
 
 
 class CriterionVerdict(Worded):
@@ -175,7 +176,7 @@ class CriterionVerdict(Worded):
 
     id: str
     text: str = ""
-    state: Literal["shown", "not_shown", "failed", "not_tested"] = "not_tested"
+    state: CriterionState = "not_tested"
     judged_by: Literal["code", "model", "person"] = "code"
     level: Level | None = Field(default=None, description="Strength of what was shown; null if nothing was.")
     evidence: list[Evidence] = Field(default_factory=list)

@@ -189,6 +189,9 @@ class DatabaseSettings(Group):
     #: Encrypts the keys that people give at the page. The first one encrypts, all of them decrypt.
     secrets_key: SecretStr | None = Field(default=None, alias="SECRETS_KEY")
 
+    #: Ids of keys that signed certificates and may have leaked, separated by commas.
+    certificate_keys_revoked: str = Field(default="", alias="CERTIFICATE_KEYS_REVOKED")
+
     @field_validator("secrets_key")
     @classmethod
     def _is_a_list_of_keys(cls, value: SecretStr | None) -> SecretStr | None:

@@ -36,6 +36,7 @@ _HEX: Final = re.compile(r"\b[0-9a-f]{32,64}\b")
 _PORT: Final = re.compile(r"((?<=127\.0\.0\.1:)|(?<=127\.0\.0\.1%3A))\d+")
 _LINK: Final = re.compile(r"(?<=#/shared/)[\w.-]+")
 _KEY: Final = re.compile(r"fda_[A-Za-z0-9_-]{43}")
+_SIGNATURE: Final = re.compile(r"[A-Za-z0-9+/]{86}==")
 _LONG, _MANY = 300, 2
 #: Objects of any shape, of which the first members are enough.
 _FREE: Final = {"properties", "$defs"}
@@ -102,7 +103,7 @@ class Names:
             case str():
                 text = _UUID.sub(self._id, value)
                 text = _KEY.sub("fda_" + "x" * 43, _TIME.sub("2026-01-02T03:04:05Z", text))
-                text = _LINK.sub("x" * 43, text)
+                text = _SIGNATURE.sub("x" * 86 + "==", _LINK.sub("x" * 43, text))
                 return _PORT.sub("3000", _HEX.sub(lambda found: "0a" * (len(found[0]) // 2), text))
             case _:
                 return value

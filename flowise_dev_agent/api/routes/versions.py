@@ -8,6 +8,7 @@ from flowise_dev_agent.api.deps import FlowId, IfMatch, SessionId, engine
 from flowise_dev_agent.api.once import ONCE, OnceRoute
 from flowise_dev_agent.api.responses import FLOWISE, REPEATED, declared
 from flowise_dev_agent.api.routing import Routes
+from flowise_dev_agent.schemas.certificates import CertificateKeys, SignedCertificate
 from flowise_dev_agent.schemas.versions import (
     Bookmark,
     NumberedVersions,
@@ -36,6 +37,22 @@ Label = Annotated[str | None, Query(max_length=20, description="A label such as 
 async def list_session_versions(session_id: SessionId, versions: FlowVersionsDep) -> VersionList:
     """The versions of the session's flow before and after each of its writes, oldest first."""
     return await versions.of_session(session_id)
+
+
+@router.get(
+    "/sessions/{session_id}/certificate",
+    responses=declared("session_not_found", "no_certificate", "certificate_not_signable"),
+)
+async def get_certificate(request: Request, session_id: SessionId) -> SignedCertificate:
+    """The certificate of the version that was accepted: its hash, its tests with level and result, models, server, who
+    accepted it, and the rows of the audit log; signed. `flowise-dev-agent verify` checks it without a service."""
+    return await engine(request).certificates.of_session(session_id)
+
+
+@router.get("/certificates/keys", responses=declared())
+async def list_certificate_keys(request: Request) -> CertificateKeys:
+    """The public keys that certificates are checked with: the one that signs, earlier ones, and revoked ones."""
+    return engine(request).certificates.keys()
 
 
 @router.get("/sessions/{session_id}/diff", responses=declared("session_not_found", "version_not_found"))

@@ -246,6 +246,7 @@ def test_doctor_and_domains_print_json(run: Run, monkeypatch: pytest.MonkeyPatch
         ("Database", False),
         ("Flowise 'default'", False),
         ("Reasoning", True),
+        ("Certificates", True),
     ]
     assert "POSTGRES_DSN" in found["checks"][0]["text"]
     code, out, _ = run("domains", "--json")
