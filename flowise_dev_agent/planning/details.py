@@ -10,11 +10,12 @@ from pydantic import JsonValue
 from flowise_dev_agent.patch import GraphIR, Schemas
 from flowise_dev_agent.patch.model.equal_values import same_value
 from flowise_dev_agent.patch.model.field_kinds import FieldKind, kind_of
-from flowise_dev_agent.patch.model.labels import field_label
+from flowise_dev_agent.patch.model.flow_data import InputEntry
+from flowise_dev_agent.patch.model.labels import field_label, words_of
 from flowise_dev_agent.patch.model.nested import parse_path, value_at
 from flowise_dev_agent.patch.model.reach import definition_of, reached
 from flowise_dev_agent.planning.added_text import with_added_text
-from flowise_dev_agent.planning.flow_outline import branch_names, flow_outline
+from flowise_dev_agent.planning.flow_outline import branches_of_lines, flow_outline
 from flowise_dev_agent.planning.permissions import capability_words
 from flowise_dev_agent.planning.plan_findings import FormerText, former_texts, is_text, replaced_text
 from flowise_dev_agent.planning.preview import planned_flow, with_likely_lines
@@ -65,11 +66,20 @@ def plan_details(
         kept=_named(plan.kept, base),
         to_do=[translated(one, language) for one in to_do(plan, after, titles, schemas, credentials)],
         allows=capability_words(
-            plan.capability, language, {**known, **_typed(plan, base, after, titles, schemas)}, in_text
+            plan.capability,
+            language,
+            {**known, **_typed(plan, base, titles, schemas)},
+            in_text,
+            branches_of_lines(plan, base, after, titles, language),
         ),
         hosts_in_text=in_text,
         outline=flow_outline(
-            plan, base, with_likely_lines(plan, base, after, schemas), titles, {one.node_id for one in values}
+            plan,
+            base,
+            with_likely_lines(plan, base, after, schemas),
+            titles,
+            {one.node_id for one in values},
+            language,
         )
         if plan.nodes
         else [],
@@ -104,24 +114,14 @@ def titles_of(plan: Plan, base: GraphIR, schemas: Schemas) -> dict[str, str]:
     }
 
 
-def _typed(plan: Plan, base: GraphIR, after: GraphIR, titles: Mapping[str, str], schemas: Schemas) -> dict[str, str]:
-    """Titles of nodes with their types, which a title cannot hide, and words of the branches that lines are added to
-    (`add id.output`) or taken from (`remove id.output`).
-    """
+def _typed(plan: Plan, base: GraphIR, titles: Mapping[str, str], schemas: Schemas) -> dict[str, str]:
+    """Titles of nodes with their types, which a title cannot hide."""
     types = {node.id: node.name for node in base.nodes} | {node.node_id: node.node_name for node in plan.nodes}
     labels = {id_: schemas[name].label for id_, name in types.items() if id_ in titles and name in schemas}
-    found = {
+    return {
         id_: titles[id_] if titles[id_].startswith(label) else f"{titles[id_]} ({label})"
         for id_, label in labels.items()
     }
-    branches = {
-        f"{change} {node.id}.{name}": words
-        for change, flow in (("remove", base), ("add", after))
-        for node in flow.nodes
-        if node.is_agentflow
-        for name, words in branch_names(node).items()
-    }
-    return found | branches
 
 
 def _used(plan: Plan, base: GraphIR) -> str:
@@ -152,21 +152,25 @@ def _shown(
     holder = value.param.partition("Config.")[0]
     chosen = next((one.value for one in planned if (one.node_id, one.param) == (value.node_id, holder)), None)
     component = chosen or (value_at(node.inputs, parse_path(holder) or ()) if node else None)
-    label, list_label = _labels(value, node.name if node else "", str(component), schemas)
+    entries, param = _field_of(value, node.name if node else "", str(component), schemas)
+    row = _IN_ROW.match(param)
+    said = f"{param} {json.dumps([old, new])}"
+    words = words_of(entries, row[1] if row else param)
     return ShownValue(
         node_id=value.node_id,
         node=titles.get(value.node_id, value.node_id),
         param=value.param,
-        label=label,
-        list_label=list_label,
+        label=field_label(entries, param),
+        list_label=field_label(entries, row[1]) if row else "",
+        words={name: label for name, label in words.items() if name.rpartition("=")[2] in said},
         old=_safe(value.param, old),
         new=_safe(value.param, new),
         loses_text=old is not None and (replaced_text(value, base) is not None or any(one.lost for one in before)),
     )
 
 
-def _labels(value: PlannedValue, type_: str, component: str, schemas: Schemas) -> tuple[str, str]:
-    """Labels of the field on the canvas and, of a field in a row, of its list; empty for what is not known.
+def _field_of(value: PlannedValue, type_: str, component: str, schemas: Schemas) -> tuple[Sequence[InputEntry], str]:
+    """Definitions that a field is one of, none if they are not known, and its path in them.
 
     `component` is the node type that a field in the settings of a chosen node belongs to.
     """
@@ -174,9 +178,7 @@ def _labels(value: PlannedValue, type_: str, component: str, schemas: Schemas) -
     name, param = (
         (component, inner) if settings and holder else (type_ or value.node_id.rpartition("_")[0], value.param)
     )
-    entries = schemas[name].input_definitions if name in schemas else ()
-    row = _IN_ROW.match(param)
-    return field_label(entries, param), field_label(entries, row[1]) if row else ""
+    return schemas[name].input_definitions if name in schemas else (), param
 
 
 def _safe(param: str, value: JsonValue) -> JsonValue:

@@ -1,26 +1,31 @@
 """Outline of the flow that a plan leads to: steps with their branches, or the node at the end with what feeds it."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Final, cast
 
 from flowise_dev_agent.patch import FlowNode, GraphIR
+from flowise_dev_agent.patch.model import agentflow as v2
 from flowise_dev_agent.patch.model.ways import following, ways_of
+from flowise_dev_agent.planning.value_text import condition_words
 from flowise_dev_agent.redaction import masked
 from flowise_dev_agent.sanitize import shortened
-from flowise_dev_agent.schemas.plan import Plan
+from flowise_dev_agent.schemas.plan import LineChange, Plan
 from flowise_dev_agent.schemas.shown_plan import Branch, OutlineLine, OutlineState
+from flowise_dev_agent.texts import say_in
 
 #: Of a larger flow only what changes is shown, with its neighbours.
 _MOST_WHOLE: Final = 20
 _DEEPEST: Final = 4
 #: Characters of a branch's name.
-_BRANCH: Final = 60
+_BRANCH: Final = 1_000
 
 
 def flow_outline(
-    plan: Plan, base: GraphIR, flow: GraphIR, titles: Mapping[str, str], set_: Collection[str]
+    plan: Plan, base: GraphIR, flow: GraphIR, titles: Mapping[str, str], set_: Collection[str], language: str = "en"
 ) -> list[OutlineLine]:
     """Lines of the outline, in the order in which the flow runs. `set_` are the nodes with a value that changes."""
+    said = partial(say_in, language)
     nodes = [node for node in flow.nodes if not node.is_note]
     if len(nodes) > _MOST_WHOLE:
         touched = {node.node_id for node in plan.nodes} | {value.node_id for value in plan.values}
@@ -53,7 +58,7 @@ def flow_outline(
         # What an open branch leads to is not known while a new step has no line.
         known = all(node.id in linked or base.node(node.id) for node in nodes)
         return [
-            line(node, depth, _branches(node, flow, titles, ending=known))
+            line(node, depth, _branches(node, flow, titles, said, ending=known))
             for node, depth in _in_order(shown, flow, plan)
         ]
     return [line(node, depth) for node, depth in _fed(shown, flow)]
@@ -67,41 +72,70 @@ def _inputs(flow: GraphIR) -> dict[str, set[tuple[str, str]]]:
     return found
 
 
-def _branches(node: FlowNode, flow: GraphIR, titles: Mapping[str, str], *, ending: bool) -> list[Branch]:
-    """Ways out of a step; the name of a branch is empty if there is one only.
+def _branches(
+    node: FlowNode, flow: GraphIR, titles: Mapping[str, str], said: Callable[..., str], *, ending: bool
+) -> list[Branch]:
+    """Ways out of a step in the order of its branches; the name of a branch is empty if there is one only.
 
-    A branch that ends while others lead on is one of them (`ending`); before any line is known, none is.
+    A branch without a line ends while others lead on (`ending`); before any line is known, that is not known.
     """
-    names = branch_names(node)
-    found: list[Branch] = []
+    names = branch_names(node, titles, said)
+    targets: dict[str, list[str]] = {}
     for edge in flow.edges:
         if edge.source == node.id and (target := flow.node(edge.target)):
-            name = names.get(edge.output_name or "", edge.output_name or "") if names else ""
-            found.append(Branch(name=name, to=titles.get(target.id, masked(target.label))))
-    led = {edge.output_name or "" for edge in flow.edges if edge.source == node.id}
-    ends = [name for output, name in names.items() if ending and found and output not in led]
-    return [*found, *(Branch(name=name) for name in ends)]
+            targets.setdefault(edge.output_name or "", []).append(titles.get(target.id, masked(target.label)))
+    if not names:
+        return [Branch(to=one) for found in targets.values() for one in found]
+    led = [(names.get(output, output), to) for output in {**names, **targets} for to in targets.get(output, [""])]
+    return [Branch(name=name, to=to, known=bool(to or (ending and targets))) for name, to in led]
 
 
-def branch_names(node: FlowNode) -> dict[str, str]:
-    """Words of the branches of a step, by output; empty for a step with one way out."""
-    names = {output.name: output.label for output in node.outputs} if len(node.outputs) > 1 else {}
-    return names | _said(node) if names else {}
+def branches_of_lines(
+    plan: Plan, base: GraphIR, after: GraphIR, titles: Mapping[str, str], language: str
+) -> dict[LineChange, list[str]]:
+    """Words of the branches that lines of the plan are added to and taken from, read off the two flows: the number of
+    a branch is another one where the plan changes the conditions before it. None for a line that stays.
+    """
+    said = partial(say_in, language)
 
+    def leading(flow: GraphIR, source: str, target: str) -> list[str]:
+        node = flow.node(source)
+        names = branch_names(node, titles, said) if node else {}
+        ends = [edge for edge in flow.edges if (edge.source, edge.target) == (source, target)]
+        return [names.get(edge.output_name or "", "") for edge in ends]
 
-def _said(node: FlowNode) -> dict[str, str]:
-    """Words of the branches, by number, where a scenario or a plain condition says them."""
-    found: dict[str, str] = {}
-    for field in ("conditionAgentScenarios", "conditions"):
-        rows = node.inputs.get(field)
-        for number, row in enumerate(rows if isinstance(rows, list) else []):
-            if isinstance(row, Mapping):
-                given = cast("Mapping[str, object]", row)
-                words = given.get("scenario") or " ".join(
-                    str(given.get(part) or "") for part in ("operation", "value2") if given.get("value2")
-                )
-                found |= {str(number): shortened(masked(" ".join(str(words).split())), _BRANCH)} if words else {}
+    given = plan.capability.lines if plan.capability else []
+    pairs = {(one.source, one.target) for one in given if one.change == "remove"}
+    pairs &= {(one.source, one.target) for one in given if one.change == "add"}
+    found: dict[LineChange, list[str]] = {}
+    for one in given:
+        ends = one.source, one.target
+        before, now = leading(base, *ends), leading(after, *ends)
+        mine, other = (now, before) if one.change == "add" else (before, now)
+        # A line of which both flows know nothing else is told without its branch.
+        if words := [name for name in mine if name not in other or ends not in pairs]:
+            found[one] = words
+        elif mine and ends in pairs:
+            found[one] = []
     return found
+
+
+def branch_names(node: FlowNode, titles: Mapping[str, str], said: Callable[..., str]) -> dict[str, str]:
+    """Words of the branches of a step, by output; empty for a step with one way out."""
+    if len(node.outputs) < 2:
+        return {}
+    names = {output.name: output.label for output in node.outputs}
+    if node.name == v2.HUMAN_INPUT:
+        return {name: said(f"plan.branch.{label}") for name, label in names.items()}
+    rows = node.inputs.get(v2.BRANCHES_FROM.get(node.name, ""))
+    for number, row in enumerate(rows if isinstance(rows, list) else []):
+        if isinstance(row, Mapping):
+            given = cast("Mapping[str, object]", row)
+            words = (
+                condition_words(given, titles, said) if node.name == v2.CONDITION else str(given.get("scenario") or "")
+            )
+            names |= {str(number): shortened(masked(" ".join(words.split())), _BRANCH)} if words else {}
+    return {name: said("plan.branch.else") if words == "else" else words for name, words in names.items()}
 
 
 def _in_order(shown: Mapping[str, FlowNode], flow: GraphIR, plan: Plan) -> Iterator[tuple[FlowNode, int]]:

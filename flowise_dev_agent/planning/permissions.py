@@ -24,10 +24,11 @@ def capability_words(
     language: str = "en",
     names: Mapping[str, str] | None = None,
     in_text: Collection[str] = (),
+    branches: Mapping[LineChange, Sequence[str]] | None = None,
 ) -> list[str]:
     """Permissions of an approval, as text, besides the settings of the nodes that the plan lists.
 
-    `in_text` are the hosts that stand only in texts of code.
+    `in_text` are the hosts that stand only in texts of code, `branches` the words of the branches of lines.
     """
     if capability is None:
         return []
@@ -36,9 +37,9 @@ def capability_words(
     def node(id_: str) -> str:
         return named.get(id_, id_)
 
-    def way(line: LineChange) -> str:
-        branch = named.get(f"{line.change} {line.source}.{line.output}", line.output)
-        return f"{node(line.source)} ({branch})" if branch else node(line.source)
+    def ways(line: LineChange) -> list[str]:
+        told = (branches or {}).get(line, [""])
+        return [f"{node(line.source)} ({branch})" if branch else node(line.source) for branch in told]
 
     words = [
         said("plan.allows.host_in_text" if where in in_text else "plan.allows.host", host=where)
@@ -55,10 +56,11 @@ def capability_words(
     words += [
         said(
             "plan.allows.line_add" if one.change == "add" else "plan.allows.line_remove",
-            source=way(one),
+            source=way,
             target=node(one.target),
         )
         for one in capability.lines
+        for way in ways(one)
     ]
     types = {id_: one.node_name for id_, one in capability.nodes.items()}
     words += [

@@ -4,9 +4,11 @@ Above the details stands what a person must know to decide: what the flow will d
 it may reach, and as many of the other notices as there is room for. Nothing is cut and nothing is said twice.
 """
 
+import itertools
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
+from string import ascii_lowercase
 from typing import Final
 
 from flowise_dev_agent.patch.model.findings import Finding, sentence
@@ -16,7 +18,7 @@ from flowise_dev_agent.planning.value_text import ValueText
 from flowise_dev_agent.sanitize import in_markdown, visible
 from flowise_dev_agent.schemas.document_stores import PlannedStore
 from flowise_dev_agent.schemas.plan import NO_TEST, Criterion, Part, Plan, TestCase
-from flowise_dev_agent.schemas.shown_plan import NamedNode, ShownPlan
+from flowise_dev_agent.schemas.shown_plan import NamedNode, OutlineLine, ShownPlan
 from flowise_dev_agent.texts import LANGUAGES, say_in, translated
 
 #: Words above the details, of the goal and of quotes there, and of the line for a notice that is below.
@@ -221,22 +223,28 @@ class _Words:
         return self.text(self._names.get(node.node_id) or node.label or node.node_id)
 
     def outline(self) -> list[str]:
-        """Lines of the outline, indented by their depth."""
+        """Lines of the outline, indented by their depth. Steps have numbers and branches letters: 1, 2, 2a."""
+        given = self._given.outline or [
+            OutlineLine(node_id=one.node_id, title=self._names[one.node_id], purpose=one.purpose)
+            for one in self._plan.nodes
+        ]
+        numbers = _numbers(given) if any(one.leads_to for one in given) else {}
+        steps = {one.title: numbers.get(one.node_id, "") for one in given}
+
+        def step(title: str) -> str:
+            return f"**{' '.join(filter(None, [steps.get(title), self.text(title)]))}**"
+
         lines: list[str] = []
-        for index, one in enumerate(self._given.outline):
+        for one, follower in itertools.zip_longest(given, given[1:]):
             mark = f" ({self._said(f'plan.mark.{one.state}')})" if self._plan.operation == "update" else ""
-            follower = self._given.outline[index + 1].title if index + 1 < len(self._given.outline) else ""
-            ways = [
-                f"{self.text(way.name)} → ".lstrip()
-                + (f"**{self.text(way.to)}**" if way.to else self._said("plan.branch_ends"))
-                for way in one.leads_to
-            ]
-            if [way.to for way in one.leads_to] == [follower] and not one.leads_to[0].name:
-                ways = []
-            lines.append(f"{'  ' * one.depth}**{self.text(one.title)}**{mark}{self._about(one.purpose)}")
-            lines += [f"{'  ' * (one.depth + 1)}{way}" for way in ways]
-        if not lines:
-            lines = [f"**{self.title(one.node_id)}**{self._about(one.purpose)}" for one in self._plan.nodes]
+            lines.append(f"{'  ' * one.depth}{step(one.title)}{mark}{self._about(one.purpose)}")
+            for letter, way in zip(itertools.cycle(ascii_lowercase), one.leads_to, strict=False):
+                target = step(way.to) if way.to else self._said("plan.branch_ends")
+                if way.name:
+                    name = f"{numbers[one.node_id]}{letter} {self.text(way.name)}"
+                    lines.append(f"{'  ' * (one.depth + 1)}{name}" + (f" → {target}" if way.known else ""))
+                elif follower is None or way.to != follower.title:
+                    lines.append(f"{'  ' * (one.depth + 1)}{self._said('plan.leads_on', target=target)}")
         return _indented(lines)
 
     def covered(self) -> list[str]:
@@ -298,6 +306,17 @@ class _Words:
         words = " → ".join(f"\u201c{self.text(turn)}\u201d" for turn in case.turns)
         decisions = ", ".join(self._said(f"plan.person_{one}") for one in case.human)
         return f"{words} ({decisions})" if decisions else words
+
+
+def _numbers(outline: Sequence[OutlineLine]) -> dict[str, str]:
+    """Numbers of the steps, by node id; those inside an iteration are parts of its number."""
+    found: dict[str, str] = {}
+    counts: list[int] = []
+    for one in outline:
+        counts = [*counts[: one.depth + 1], *[0] * (one.depth + 1 - len(counts))]
+        counts[one.depth] += 1
+        found[one.node_id] = ".".join(map(str, counts))
+    return found
 
 
 def _finding(finding: Finding, language: str) -> str:

@@ -25,6 +25,9 @@ class ShownValue(Contract):
     param: str
     label: str = Field(default="", description="Label of the field on the canvas, if it is known.")
     list_label: str = Field(default="", description="Of a field in a row, the label of its list.")
+    words: dict[str, str] = Field(
+        default_factory=dict, description="Labels of the fields in the value, and of options as `field=option`."
+    )
     old: JsonValue = None
     new: JsonValue
     loses_text: bool = Field(default=False, description="The prompt or template that the flow holds now goes.")
@@ -35,6 +38,7 @@ class Branch(Contract):
 
     name: str = ""
     to: str = ""
+    known: bool = Field(default=True, description="False if the plan does not say where it leads.")
 
 
 class OutlineLine(Contract):

@@ -25,6 +25,23 @@ def field_label(entries: Iterable[InputEntry], param: str) -> str:
     return label
 
 
+def words_of(entries: Iterable[InputEntry], param: str) -> dict[str, str]:
+    """Labels of a field, of those in its rows, and of their options, which stand as `field=option`."""
+    steps = [one for one in parse_path(param) or () if isinstance(one, str)]
+    for step in steps[:-1]:
+        entries = [inner for one in entries if one["name"] == step for inner in one.get("array") or ()]
+    return _labels_in([one for one in entries if one["name"] in steps[-1:]])
+
+
+def _labels_in(entries: Iterable[InputEntry]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for one in entries:
+        found[one["name"]] = str(one.get("label") or "")
+        found |= {f"{one['name']}={option['name']}": option.get("label", "") for option in one.get("options") or ()}
+        found |= _labels_in(one.get("array") or ())
+    return found
+
+
 def without_id(value: str) -> str:
     """Name of a store, which Flowise keeps as `id:name`; another text as it is."""
     named = _ID_AND_NAME.fullmatch(value)

@@ -299,13 +299,13 @@ def test_an_outline_says_where_branches_lead_and_a_test_shows_all_its_turns(cata
     _, shown = _desk("en", catalogue.schemas)
     outline = shown.split("## How it runs\n")[1].split("\n\n")[0]
     assert outline.splitlines() == [
-        "- **Start**: x",
-        "- **Condition Agent**: x",
-        "  - About an order → **HTTP**",
-        "  - Anything else → **Direct Reply**",
-        "- **HTTP**: x",
-        "- **LLM**: x",
-        "- **Direct Reply**: x",
+        "- **1 Start**: x",
+        "- **2 Condition Agent**: x",
+        "  - 2a About an order → **3 HTTP**",
+        "  - 2b Anything else → **5 Direct Reply**",
+        "- **3 HTTP**: x",
+        "- **4 LLM**: x",
+        "- **5 Direct Reply**: x",
     ]
     assert "“My name is Ada.” → “What is my name?”" in shown
 
@@ -339,8 +339,29 @@ def test_a_branch_that_ends_while_others_lead_on_is_in_the_outline(catalogue: No
     )
     details = plan_details(wanted, GraphIR.empty(), schemas=catalogue.schemas)
     (condition,) = [one for one in details.outline if one.node_id == "conditionAgentflow_0"]
-    assert [(one.name, one.to) for one in condition.leads_to] == [("contains order", "Direct Reply"), ("else", "")]
-    assert "else → the flow ends here" in plan_markdown(wanted, details)
+    assert [(one.name, one.to) for one in condition.leads_to] == [
+        ("the message contains order", "Direct Reply"),
+        ("otherwise", ""),
+    ]
+    assert "2b otherwise → the flow ends here" in plan_markdown(wanted, details)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_branches_of_a_new_flow_are_sentences_before_it_is_known_where_they_lead(
+    language: str, catalogue: NodeStore
+) -> None:
+    nodes = [
+        PlannedNode(node_id=f"{name}_0", node_name=name, purpose="x")
+        for name in ("startAgentflow", "conditionAgentflow", "humanInputAgentflow", "directReplyAgentflow")
+    ]
+    row = {"type": "number", "value1": "{{ $form.age }}", "operation": "largerEqual", "value2": "5"}
+    values = [value("conditionAgentflow_0", f"conditions[0].{name}", one) for name, one in row.items()]
+    wanted = plan(nodes=nodes, flow_kind="AGENTFLOW", values=values)
+    shown = plan_markdown(wanted, plan_details(wanted, GraphIR.empty(), language, schemas=catalogue.schemas), language)
+    said = say_in(language, "plan.condition.largerEqual", left="age", right="5")
+    assert f"  - 2a {said}\n  - 2b {say_in(language, 'plan.branch.else')}\n" in shown
+    assert f"**Condition**, Conditions: {said}" in shown
+    assert not any(word in shown for word in ("largerEqual", "$form", "proceed", "(number)"))
 
 
 SCENARIOS: list[Any] = [{"scenario": "refund"}, {"scenario": "sale"}]
@@ -379,8 +400,12 @@ def test_the_outline_of_a_change_shows_where_its_new_branch_and_steps_lead(catal
     assert found["Warranty"] == [("", "Polish")]
     # With two new branches nobody knows yet which step is for which.
     other = value("sort_0", "conditionAgentScenarios[3].scenario", "repair")
-    found = led(plan(nodes=steps, values=[scenario, other], **given), catalogue)
-    assert found["Condition Agent"] == [("refund", "Refund"), ("sale", "Sale")]
+    wanted = plan(nodes=steps, values=[scenario, other], **given)
+    found = led(wanted, catalogue)
+    assert found["Condition Agent"] == [("refund", "Refund"), ("sale", "Sale"), ("warranty", ""), ("repair", "")]
+    base = compile_ops(GraphIR.empty(), STEPS, catalogue.schemas).graph
+    shown = plan_markdown(wanted, plan_details(wanted, base, schemas=catalogue.schemas))
+    assert "  - 2b sale → **4 Sale**\n  - 2c warranty\n" in shown
 
 
 def test_a_step_that_is_put_between_two_others_stands_there_in_the_outline(catalogue: NodeStore) -> None:
@@ -477,12 +502,13 @@ def test_a_new_line_is_named_by_the_branch_that_the_change_makes(catalogue: Node
     wanted = plan(
         nodes=[node],
         values=[value("if_0", "conditions", conditions)],
+        connections=[NamedConnection(source="if_0", output="1", target="llm_0")],
         capability=allowed,
         operation="update",
         flow_kind="AGENTFLOW",
     )
     (said,) = plan_details(wanted, base, schemas=catalogue.schemas).allows
-    assert "(contains refund)" in said
+    assert "(the message contains refund)" in said
 
 
 def test_lines_for_people_say_titles_in_place_of_ids_and_texts_stay_exact(catalogue: NodeStore) -> None:
@@ -498,7 +524,7 @@ def test_lines_for_people_say_titles_in_place_of_ids_and_texts_stay_exact(catalo
     shown = plan_markdown(wanted, plan_details(wanted, base, schemas=catalogue.schemas))
     for line in (
         "“a pony”: OpenAI has none.",
-        "  + {{ chatOpenAI_0 }}",
+        "  + {{ OpenAI }}",
         "Max Iterations: {{ OpenAI }}",
         "key of the model (key of OpenAI)",
         "https://a.example/chatOpenAI_0",
@@ -539,10 +565,10 @@ def test_a_value_is_said_once_and_rows_in_words(catalogue: NodeStore) -> None:
     assert asked == "- “a form” → **Start**"
     assert values.splitlines() == [
         "- **Start**, Form Input Types:",
-        "  - Unit number (string)",
-        "  - Floor (number)",
+        "  - Unit number (String): Variable Name: unit_number",
+        "  - Floor (Number): Variable Name: floor",
         "- **Start**, Flow State: remark: none yet",
-        "- **Start**, Conditions: {{ $form.floor }} larger 3 (number)",
+        "- **Start**, Conditions: floor is more than 3",
         "- **Start**, Code: return 1;",
         "- **Start**, Answer: trade (string): Description: Trade",
         "- **Start**, Content (instructions):",

@@ -38,7 +38,7 @@ async def test_a_sentence_becomes_a_starter_that_can_be_approved(bench: Bench) -
 async def test_the_plan_of_a_starter_is_in_the_language_of_its_sentence(bench: Bench) -> None:
     data = (await bench.start("Baue einen freundlichen Assistenten für neue Kollegen"))["data"]
     assert data["language"] == "de"
-    assert f"## {say_in('de', 'plan.heading.outline')}" in data["plan"].splitlines()
+    assert f"### {say_in('de', 'plan.heading.outline')}" in data["plan"].splitlines()
     changed = await bench.answer(action="request_changes", design=data["form"])
     assert changed["data"]["language"] == "de"
 
