@@ -93,7 +93,7 @@ def capability_of(plan: Plan, schemas: Schemas, base: GraphIR) -> Capability:
             *(f"upsert:{id_}" for id_ in _filled(plan, planned)),
             *([f"uploads:{','.join(plan.uploads)}"] if plan.uploads is not None else []),
         ],
-        lines=line_changes(plan, base),
+        lines=line_changes(plan, base, schemas),
         before_approval=before_approval(plan, base, schemas),
     )
 

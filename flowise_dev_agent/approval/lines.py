@@ -26,13 +26,16 @@ _HINT: Final = (
 )
 
 
-def line_changes(plan: Plan, base: GraphIR) -> list[LineChange]:
-    """Lines to nodes of the flow that a plan adds and takes away, jumps of loops too; `output` is a guard's branch."""
+def line_changes(plan: Plan, base: GraphIR, schemas: Schemas) -> list[LineChange]:
+    """Lines to nodes of the flow that a plan adds and takes away, jumps of loops too. `output` is a guard's branch, of
+    an added line as the plan leaves the branches.
+    """
     if plan.operation == "create":
         return []
     new = plan.new_nodes
     added = [one for one in plan.connections if one.source not in new and one.target not in new]
-    outputs = [(one, node.output_called(one.output) if (node := base.node(one.source)) else None) for one in added]
+    after = planned_flow(plan, base, schemas).graph if added else base
+    outputs = [(one, node.output_called(one.output) if (node := after.node(one.source)) else None) for one in added]
     return [
         *(
             LineChange(source=one.source, output=output.name if output else "", target=one.target, change="add")
@@ -82,7 +85,7 @@ def before_approval(plan: Plan, base: GraphIR, schemas: Schemas) -> list[str]:
     """
     if plan.operation == "create":
         return []
-    now, planned = _Ways.of(base, plan), _Ways.as_planned(line_changes(plan, base), plan, base)
+    now, planned = _Ways.of(base, plan), _Ways.as_planned(line_changes(plan, base, schemas), plan, base)
     found: set[str] = set()
     for guard, branch in now.guards:
         if now.names[guard] == v2.HUMAN_INPUT:

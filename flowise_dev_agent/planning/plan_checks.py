@@ -13,6 +13,7 @@ from flowise_dev_agent.patch.model.equal_values import held
 from flowise_dev_agent.patch.model.nested import CREDENTIAL_KEY, parse_path, value_at
 from flowise_dev_agent.patch.model.suggest import ALIKE, closest
 from flowise_dev_agent.planning.plan_findings import lost_texts, unclear_addresses
+from flowise_dev_agent.planning.preview import planned_flow
 from flowise_dev_agent.planning.requests import PatchRequest, PlanRequest
 from flowise_dev_agent.sanitize import shortened
 from flowise_dev_agent.schemas.plan import (
@@ -64,7 +65,7 @@ def checked_plan(plan: Plan, request: PlanRequest, accounts: Sequence[PartAccoun
         else set[str]()
     )
     lines, no_lines = _lines_that_go(plan, request)
-    problems += [*no_lines, *_open_branches(plan.connections, request.flow.graph)]
+    problems += [*no_lines, *_open_branches(plan, request)]
     plan = plan.model_copy(
         update={
             "removals": [id_ for id_ in plan.removals if id_ not in done],
@@ -138,11 +139,12 @@ def _lines_that_go(plan: Plan, request: PlanRequest) -> tuple[list[NamedConnecti
     return lines, problems
 
 
-def _open_branches(lines: Sequence[NamedConnection], graph: GraphIR) -> list[str]:
-    """Problems with new lines out of a step with several branches that name none of them."""
+def _open_branches(plan: Plan, request: PlanRequest | PatchRequest) -> list[str]:
+    """Problems with new lines out of a step with several branches, as the plan leaves them, that name none of them."""
+    graph = planned_flow(plan, request.flow.graph, request.nodes.schemas).graph if plan.connections else GraphIR.empty()
     return [
         f"`connections`: say in `output` which branch of '{one.source}' leads to '{one.target}': {', '.join(names)}."
-        for one in lines
+        for one in plan.connections
         if (source := graph.node(one.source)) and len(source.outputs) > 1 and source.is_agentflow
         if not source.output_called(one.output)
         for names in [[output.label for output in source.outputs]]
@@ -271,7 +273,9 @@ def checked_amendment(answer: AmendAnswer, request: PatchRequest) -> AmendAnswer
         )
     problems += _unknown_ids(answer, [*planned, *nodes], request.nodes, request.flow.existing, taken_back)
     problems += [finding.text for finding in lost_texts(answer.values, request)]
-    problems += _open_branches(answer.connections, request.flow.graph)
+    values = [*request.plan.values, *answer.values]
+    amended = request.plan.model_copy(update={"connections": answer.connections, "values": values})
+    problems += _open_branches(amended, request)
     if not (answer.nodes or answer.removals or answer.values or answer.connections or answer.disconnections):
         problems.append("`amend` must say in `nodes`, `removals`, `values` or `connections` what the plan lacks.")
     if problems:

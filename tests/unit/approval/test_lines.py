@@ -306,3 +306,24 @@ def test_p85_a_loop_of_the_flow_gets_the_target_of_the_plan_and_no_other(catalog
         (CHECK, "remove"),
     ]
     assert outside([SetParam(node_id=LOOP, param_name="loopBackToNode", value=CALL)], wanted, catalogue, flow)
+
+
+def test_p85_a_planned_line_of_a_branch_that_the_plan_adds_or_moves_is_of_that_branch(catalogue: NodeStore) -> None:
+    base = compile_ops(GraphIR.empty(), FLOW, catalogue.schemas).graph
+    row = {"type": "string", "value1": "{{ question }}", "operation": "contains", "value2": "return"}
+    values = [value(SORT, f"conditions[1].{name}", part) for name, part in row.items()]
+    for output in ("2", "else"):
+        moved = contract(
+            planned(SORT),
+            values=values,
+            connections=[{"source": SORT, "output": output, "target": LATE}],
+            disconnections=[{"source": SORT, "output": "1", "target": LATE}],
+        )
+        request = plan_request(catalogue, "x", intent=UPDATE, flow=GraphView(base))
+        checked = checked_plan(moved, request)
+        capability = capability_of(checked, catalogue.schemas, base)
+        added = next(one for one in capability.lines if one.change == "add")
+        assert (added.output, added.target) == ("2", LATE)
+        wanted = checked.model_copy(update={"capability": capability})
+        shown = plan_details(wanted, base, schemas=catalogue.schemas).allows
+        assert any("(else) to Direct Reply" in one for one in shown), shown
