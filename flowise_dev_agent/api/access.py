@@ -71,6 +71,7 @@ ROUTES: Final[Mapping[str, tuple[Right, ...]]] = {
     "GET /flows": READ,
     "GET /flows/{chatflow_id}/graph": READ,
     "GET /flows/{chatflow_id}/summary": READ,
+    "GET /flows/{chatflow_id}/reach": READ,
     "GET /flows/{chatflow_id}/conversation": READ,
     "GET /flows/{chatflow_id}/history": READ,
     "GET /flows/{chatflow_id}/compare": READ,

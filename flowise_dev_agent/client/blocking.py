@@ -140,6 +140,7 @@ class SyncAgentClient:
 
     # --- flows --------------------------------------------------------------------------------------------------------
     find_flows = _Call(AgentClient.find_flows)
+    flow_reach = _Call(AgentClient.flow_reach)
     flow_summary = _Call(AgentClient.flow_summary)
     flow_graph = _Call(AgentClient.flow_graph)
     flow_conversation = _Call(AgentClient.flow_conversation)

@@ -21,6 +21,7 @@ from flowise_dev_agent.schemas.flow_writes import (
     ReadFlows,
 )
 from flowise_dev_agent.schemas.flows import FlowPage, FlowPreview, FlowSummary, FlowView, PreviewFlow
+from flowise_dev_agent.schemas.reach import FlowReach
 from flowise_dev_agent.schemas.turns import Conversation
 from flowise_dev_agent.schemas.verdict import Trace
 
@@ -45,6 +46,10 @@ class FlowCalls(Http):
         """Search the flows of a server by words; without any, list the last changed ones."""
         params = {"query": query, "instance": instance, "drafts": "true" if drafts else None}
         return await self._get(FlowPage, "/flows", **params, limit=limit, cursor=cursor)
+
+    async def flow_reach(self, chatflow_id: str, *, instance: str | None = None) -> FlowReach:
+        """How people reach a flow; `apply_to_flow` with `reach` changes it."""
+        return await self._get(FlowReach, f"/flows/{chatflow_id}/reach", instance=instance)
 
     async def flow_summary(self, chatflow_id: str, *, instance: str | None = None) -> FlowSummary:
         """Read a flow in words."""

@@ -83,6 +83,7 @@ class ChatflowUpdate(BaseModel):
     deployed: bool = False
     is_public: bool = False
     chatbot_config: str = ""
+    api_config: str = ""
 
 
 class TemplateRow(TypedDict, total=False):

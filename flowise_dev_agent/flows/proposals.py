@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from flowise_dev_agent.errors import InvalidInputError, StaleBaseError
 from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.flowise.models import Chatflow
+from flowise_dev_agent.flowise.reach import columns_of
 from flowise_dev_agent.flows.credential_mapping import (
     bind,
     lacking,
@@ -51,6 +52,8 @@ class Proposal:
     references: list[MappedReference] = field(default_factory=list)
     missing: list[MissingThing] = field(default_factory=list)
     settings: FlowSettings = field(default_factory=FlowSettings)
+    #: Of `base`, beside its text.
+    columns: dict[str, str | bool] = field(default_factory=dict[str, str | bool])
 
 
 def row_etag(row: Chatflow) -> str:
@@ -120,7 +123,7 @@ class Proposals:
     async def apply(
         self, chatflow_id: str, body: ApplyToFlow, instance: str | None, expected: Expected | None = None
     ) -> Proposal:
-        """Propose the result of `ops` on a flow, or a flow that replaces it."""
+        """Propose the result of `ops` on a flow, a flow that replaces it, or another reach."""
         instance_id = self._known(instance)
         base = await self._as_expected(instance_id, chatflow_id, expected)
         if body.base_sha256 not in {None, payload_sha256(base.flow_data)}:
@@ -130,7 +133,9 @@ class Proposals:
                 details={"chatflow_id": base.id, "sha256": payload_sha256(base.flow_data), "written": "no"},
             )
         credentials: list[MappedCredential] = []
-        if body.flow_data is not None:
+        if body.reach is not None:
+            flow_data = base.flow_data
+        elif body.flow_data is not None:
             schemas = await self.schemas(instance_id)
             available = await self._instances.client(instance_id).list_credentials()
             flow_data, credentials = await asyncio.to_thread(
@@ -149,6 +154,7 @@ class Proposals:
             base=base,
             ops=body.ops,
             credentials=credentials,
+            columns=columns_of(base, body.reach) if body.reach else {},
         )
 
     async def promote(self, chatflow_id: str, body: PromoteFlow, expected: Expected | None = None) -> Proposal:

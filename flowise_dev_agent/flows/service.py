@@ -6,13 +6,15 @@ from uuid import UUID
 
 from flowise_dev_agent.errors import InvalidInputError, PatchError, VersionNotFoundError
 from flowise_dev_agent.flowise.instances import Instances
+from flowise_dev_agent.flowise.reach import reach_of
 from flowise_dev_agent.flows.chat import ChatInput, TryOut
 from flowise_dev_agent.flows.credential_mapping import settings_of
 from flowise_dev_agent.flows.proposals import Proposals, row_etag
 from flowise_dev_agent.flows.search import FlowSearch, facts_of
-from flowise_dev_agent.flows.views import ChatflowLink, change_of, start_form
+from flowise_dev_agent.flows.views import ChatflowLink, change_of, server_of, start_form, starts_by
 from flowise_dev_agent.knowledge.flow_index import FlowIndex
 from flowise_dev_agent.patch import CanvasView, GraphIR, canvas_view, decompile, payload_sha256, summarize
+from flowise_dev_agent.patch.model.json_text import as_dict, inner_json
 from flowise_dev_agent.persistence import AuditLog, Blobs, Fact, FlowVersion, Sessions, Versions
 from flowise_dev_agent.persistence.flow_versions import LastWrite
 from flowise_dev_agent.persistence.read_model import FlowSessionRow, public_status
@@ -21,6 +23,7 @@ from flowise_dev_agent.schemas.change import FlowChange, SessionChange
 from flowise_dev_agent.schemas.chat import ChatAnswer
 from flowise_dev_agent.schemas.flow_writes import FlowDocument, FlowOps
 from flowise_dev_agent.schemas.flows import FlowFacts, FlowPage, FlowSession, FlowSummary, FlowView
+from flowise_dev_agent.schemas.reach import FlowReach
 from flowise_dev_agent.texts import text
 
 #: Name of the server's current flow in a comparison of versions.
@@ -91,6 +94,21 @@ class FlowService:
             etag=row_etag(row),
             graph=canvas_view(graph, params=params),
             form=start_form(graph),
+        )
+
+    async def reach(self, chatflow_id: str, instance_id: str | None) -> FlowReach:
+        """How people reach a flow, with its addresses."""
+        known = instance_id or self._instances.default_id
+        row = await self._instances.client(known).get_chatflow(chatflow_id)
+        server = server_of(self._link(known, row.id))
+        return FlowReach(
+            **reach_of(row).model_dump(),
+            needs_key=bool(row.apikeyid),
+            mcp=as_dict(inner_json(str((row.model_extra or {}).get("mcpServerConfig") or ""))).get("enabled") is True,
+            starts=starts_by(_read(row.flow_data)),
+            chat_url=server and f"{server}/chatbot/{row.id}",
+            api_url=server and f"{server}/api/v1/prediction/{row.id}",
+            etag=row_etag(row),
         )
 
     async def summary(self, chatflow_id: str, instance_id: str | None) -> FlowSummary:

@@ -1,7 +1,8 @@
 """Views of flows for clients: facts for lists, pictures, differences, answers. They hold no credential or secret."""
 
-from collections.abc import Callable, Sequence
-from typing import Any, Final
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, Literal
 
 from flowise_dev_agent.patch import GraphIR, canvas_view, diff
 from flowise_dev_agent.schemas.base import JsonMapping
@@ -12,12 +13,17 @@ from flowise_dev_agent.schemas.flows import StartForm, StartFormField
 _MOST_ENTRIES: Final = 1_000
 _LONGEST_TEXT: Final = 20_000
 _START: Final = "startAgentflow"
+_STARTS: Final[Mapping[str, Literal["form", "schedule", "webhook"]]] = {
+    "formInput": "form",
+    "scheduleInput": "schedule",
+    "webhookTrigger": "webhook",
+}
 
 
 def start_form(graph: GraphIR) -> StartForm | None:
     """Input form of a flow that starts with a form; None otherwise."""
-    start = next((node.inputs for node in graph.nodes if node.name == _START), {})
-    if start.get("startInputType") != "formInput":
+    start = _start(graph)
+    if starts_by(graph) != "form":
         return None
     rows: Any = start.get("formInputTypes")
     return StartForm(
@@ -25,6 +31,20 @@ def start_form(graph: GraphIR) -> StartForm | None:
         description=str(start.get("formDescription") or ""),
         fields=[_field(row) for row in rows if isinstance(row, dict)] if isinstance(rows, list) else [],
     )
+
+
+def starts_by(graph: GraphIR) -> Literal["chat", "form", "schedule", "webhook"]:
+    """How a run of the flow begins."""
+    return _STARTS.get(str(_start(graph).get("startInputType")), "chat")
+
+
+def server_of(link: str | None) -> str | None:
+    """Address of the server that a link to its editor names."""
+    return link and re.split(r"/(?:v2/agent)?canvas/", link, maxsplit=1)[0]
+
+
+def _start(graph: GraphIR) -> Mapping[str, Any]:
+    return next((node.inputs for node in graph.nodes if node.name == _START), {})
 
 
 def _field(row: dict[str, Any]) -> StartFormField:

@@ -97,9 +97,10 @@ class Publisher(StoreSteps):
         reason: str = "update",
         name: str | None = None,
         settings: SettingsChange | None = None,
+        columns: Mapping[str, str | bool] | None = None,
     ) -> Written | Stale:
-        """Replace `flowData`, the name if there is another, and with it the settings, if the server still holds `base`;
-        else `Stale`, and nothing is written.
+        """Replace `flowData`, the name if there is another, and with it the settings and columns beside it, if the
+        server still holds `base`; else `Stale`, and nothing is written.
 
         `Stale` with a conflict when someone else saved over it at once. What the flow held before and holds after is
         kept as versions; for a draft only both texts of a conflict. Raises as `create` does.
@@ -111,7 +112,8 @@ class Publisher(StoreSteps):
 
         def is_there(flow: Chatflow) -> bool:
             named = payload_sha256(flow.flow_data) == sha256 and name in (None, flow.name)
-            return named and is_set(settings, flow.chatbot_config)
+            beside = all(getattr(flow, column) == value for column, value in (columns or {}).items())
+            return named and beside and is_set(settings, flow.chatbot_config)
 
         if intent.status == "done" and intent.result:
             return await self._outcome(intent.result)
@@ -139,7 +141,7 @@ class Publisher(StoreSteps):
                 there = await self._client.get_chatflow(chatflow_id)
                 return there if is_there(there) else None
 
-            fields = {"flow_data": flow_data, **({"name": name} if name else {})}
+            fields: dict[str, Any] = {"flow_data": flow_data, **({"name": name} if name else {}), **(columns or {})}
             if settings is not None:
                 fields["chatbot_config"] = settings(current.chatbot_config)
             response, adopted = await self._send(

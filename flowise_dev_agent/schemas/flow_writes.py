@@ -10,6 +10,7 @@ from flowise_dev_agent.patch import Finding, PatchOp
 from flowise_dev_agent.schemas.base import Contract
 from flowise_dev_agent.schemas.change import Difference
 from flowise_dev_agent.schemas.etags import ETAG
+from flowise_dev_agent.schemas.reach import ReachChange
 from flowise_dev_agent.schemas.requests import MAX_OPS, BaseHash, Line, RequestBody, Storable, Truth, exactly_one
 
 MAX_FLOW_CHARS: Final = 8_000_000
@@ -20,22 +21,6 @@ SettingText = Annotated[Storable, Field(max_length=1_000_000)]
 FlowText = Annotated[Storable, Field(min_length=1, max_length=MAX_FLOW_CHARS)]
 WriteOperation = Literal["import", "apply", "promote"]
 WriteStatus = Literal["checked", "in_progress", "completed", "cancelled"]
-
-
-class _FlowContent(RequestBody):
-    """A flow, or the ops that make or change one."""
-
-    model_config = ConfigDict(json_schema_extra=exactly_one("flow_data", "ops"))
-
-    flow_data: FlowText | None = Field(default=None, description="`flowData` as text, as Flowise stores it; or `ops`.")
-    ops: list[PatchOp] | None = Field(default=None, min_length=1, max_length=MAX_OPS)
-    dry_run: Truth = Field(default=False, description="Check only: findings and difference, nothing is written.")
-
-    @model_validator(mode="after")
-    def _is_one_of_two(self) -> Self:
-        if (self.flow_data is None) == (self.ops is None):
-            raise ValueError("send either `flow_data` or `ops`")
-        return self
 
 
 class FlowSettings(Contract):
@@ -82,9 +67,14 @@ class MissingThing(Contract):
         return self
 
 
-class ImportFlow(_FlowContent):
+class ImportFlow(RequestBody):
     """The body of `POST /flows/import`. The flow is new; `ops` build it from nothing."""
 
+    model_config = ConfigDict(json_schema_extra=exactly_one("flow_data", "ops"))
+
+    flow_data: FlowText | None = Field(default=None, description="`flowData` as text, as Flowise stores it; or `ops`.")
+    ops: list[PatchOp] | None = Field(default=None, min_length=1, max_length=MAX_OPS)
+    dry_run: Truth = Field(default=False, description="Check only: findings and difference, nothing is written.")
     name: Line = Field(default="Imported flow", description="Title of the new flow.")
     type: FlowType | None = Field(default=None, description="Flowise's type; found from the nodes when left out.")
     settings: FlowSettings = Field(default_factory=FlowSettings)
@@ -106,6 +96,12 @@ class ImportFlow(_FlowContent):
         description="Custom tools and variables. Those that the flow names and this server does not have are made "
         "before the flow is written.",
     )
+
+    @model_validator(mode="after")
+    def _is_one_of_two(self) -> Self:
+        if (self.flow_data is None) == (self.ops is None):
+            raise ValueError("send either `flow_data` or `ops`")
+        return self
 
 
 class ReadExport(RequestBody):
@@ -129,13 +125,26 @@ class ReadFlows(Contract):
     others: dict[str, int] = Field(description="Number of things that are not imported, by their list in the file.")
 
 
-class ApplyToFlow(_FlowContent):
-    """The body of `POST /flows/{id}/apply`. `ops` change the flow, `flow_data` replaces it."""
+class ApplyToFlow(RequestBody):
+    """The body of `POST /flows/{id}/apply`. `ops` change the flow, `flow_data` replaces it, `reach` changes how people
+    reach it."""
 
+    model_config = ConfigDict(json_schema_extra=exactly_one("flow_data", "ops", "reach"))
+
+    flow_data: FlowText | None = Field(default=None, description="`flowData` as text, as Flowise stores it.")
+    ops: list[PatchOp] | None = Field(default=None, min_length=1, max_length=MAX_OPS)
+    reach: ReachChange | None = Field(default=None, description="See `GET /flows/{id}/reach`.")
+    dry_run: Truth = Field(default=False, description="Check only: findings and difference, nothing is written.")
     base_sha256: BaseHash | None = Field(
         default=None,
         description="Refuse (409) when the flow is not this one any more: `sha256` of its export or of a version.",
     )
+
+    @model_validator(mode="after")
+    def _is_one_of_three(self) -> Self:
+        if sum(one is not None for one in (self.flow_data, self.ops, self.reach)) != 1:
+            raise ValueError("send one of `flow_data`, `ops` and `reach`")
+        return self
 
 
 class PromoteFlow(RequestBody):
@@ -207,6 +216,9 @@ class FlowWrite(Contract):
     credentials: list[MappedCredential] = Field(default_factory=list)
     references: list[MappedReference] = Field(default_factory=list)
     settings: FlowSettings = Field(default_factory=FlowSettings, description="Of a new flow.")
+    columns: dict[str, str | bool] = Field(
+        default_factory=dict[str, str | bool], description="Of a changed flow, beside its text."
+    )
     findings: list[Finding] = Field(default_factory=list, description="Warnings.")
 
 

@@ -279,6 +279,7 @@ class FlowWriteExecution:
             iteration=0,
             # In versions, "promote" means that a draft goes live.
             reason="promotion" if self._write.operation == "promote" else self._write.operation,
+            columns=self._write.columns,
         )
         if isinstance(result, Stale):
             self._conflicts = [result.conflict] if result.conflict else []
@@ -298,6 +299,7 @@ def _write(proposal: Proposal, findings: list[Finding]) -> FlowWrite:
         credentials=proposal.credentials,
         references=proposal.references,
         settings=proposal.settings,
+        columns=proposal.columns,
         findings=[finding for finding in findings if finding.severity == "warning"][:_MOST_WARNINGS],
     )
 

@@ -41,6 +41,7 @@ from flowise_dev_agent.schemas.flow_writes import (
     ReadFlows,
 )
 from flowise_dev_agent.schemas.flows import FlowPage, FlowPreview, FlowSummary, FlowView, PreviewFlow
+from flowise_dev_agent.schemas.reach import FlowReach
 from flowise_dev_agent.schemas.turns import Conversation
 from flowise_dev_agent.schemas.verdict import Trace
 from flowise_dev_agent.sessions.flow_writer import FlowWriter
@@ -118,6 +119,13 @@ async def get_flow_conversation(
     """The sessions on a flow as one conversation, newest last: what the person said in each, what it asked, what came
     of it. A cursor gets the sessions before."""
     return await engine(request).conversations.of_flow(str(chatflow_id), instance, limit=limit, cursor=cursor)
+
+
+@router.get("/flows/{chatflow_id}/reach", responses=TAGGED | declared("flowise_not_found", *FLOWISE))
+async def get_flow_reach(response: Response, chatflow_id: FlowId, flows: Flows, instance: Instance = None) -> FlowReach:
+    """How people reach a flow: chat page, API, web sites, starter questions, limit. `POST /flows/{id}/apply` with
+    `reach` changes it."""
+    return tagged(response, await flows.reach(str(chatflow_id), instance))
 
 
 @router.get("/flows/{chatflow_id}/summary", responses=TAGGED | declared("flowise_not_found", *FLOWISE))
@@ -302,7 +310,7 @@ async def apply_to_flow(
     instance: Instance = None,
     idempotency_key: IdempotencyKey = None,
 ) -> FlowWriteResult:
-    """Change a flow by `ops`, or replace it by `flow_data`: checked before, read back after.
+    """Change a flow by `ops`, replace it by `flow_data`, or change its `reach`: checked before, read back after.
 
     The write is a session of its own: `POST /sessions/{session_id}/rollback` with the answer's `session_id` puts back
     what the flow held before. With `dry_run` nothing is written, and the answer has the findings and the difference.

@@ -52,7 +52,7 @@ async def written(runtime: Runtime, taken: FlowWriteResult) -> FlowWriteResult:
 
 
 async def apply(runtime: Runtime, chatflow_id: str = BOT, **body: Any) -> FlowWriteResult:
-    change = ApplyToFlow(**{"ops": [COLDER]} if not body.keys() & {"ops", "flow_data"} else {}, **body)
+    change = ApplyToFlow(**{"ops": [COLDER]} if not body.keys() & {"ops", "flow_data", "reach"} else {}, **body)
     return await written(runtime, await runtime.flow_writer.apply(chatflow_id, change))
 
 
@@ -120,6 +120,21 @@ async def test_p100_a_flow_that_takes_the_place_of_another_can_be_rolled_back(
     assert done.session_id is not None
     await runtime.versions.rollback(done.session_id, None)
     assert servers.dev.flows[BOT].flow_data == before
+
+
+async def test_another_reach_is_a_write_that_leaves_the_flow_as_it_is(runtime: Runtime, servers: Servers) -> None:
+    before = servers.dev.flows[BOT]
+    reach = {"deployed": not before.deployed, "starters": ["What are your hours?"]}
+    done = await apply(runtime, reach=reach)
+    after = servers.dev.flows[BOT]
+    assert (done.status, after.flow_data, after.deployed) == ("completed", before.flow_data, not before.deployed)
+    read = await runtime.flows.reach(BOT, None)
+    assert (read.deployed, read.starters, read.needs_key) == (after.deployed, ["What are your hours?"], False)
+    assert (read.chat_url or "").endswith(f"/chatbot/{BOT}")
+    taken = await runtime.flow_writer.apply(
+        BOT, ApplyToFlow.model_validate({"reach": {"public": True}, "dry_run": True})
+    )
+    assert (taken.status, servers.dev.flows[BOT].is_public) == ("checked", before.is_public)
 
 
 @pytest.mark.parametrize("content", ["flow_data", "ops"])

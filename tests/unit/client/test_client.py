@@ -130,7 +130,7 @@ async def test_writes_send_what_was_set_where_it_belongs_and_read_what_comes() -
     ]
     assert [json.loads(one.content) for one in seen[2:]] == [
         json.loads(given.model_dump_json()),
-        {"flow_data": None, "ops": [OP], "base_sha256": None, "dry_run": False},
+        {"flow_data": None, "ops": [OP], "reach": None, "base_sha256": None, "dry_run": False},
         {"source": None, "target": "prod", "name": None, "target_chatflow_id": None, "dry_run": False},
     ]
     assert seen[2].headers["idempotency-key"] == "k"

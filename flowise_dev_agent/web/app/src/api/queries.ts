@@ -164,6 +164,14 @@ export const flowGraph = (chatflow_id: string, instance?: string, params = true)
     staleTime: 30_000,
   });
 
+/** How people reach a flow. */
+export const flowReach = (chatflow_id: string, instance?: string) =>
+  queryOptions({
+    queryKey: ["reach", instance ?? null, chatflow_id],
+    queryFn: ({ signal }) =>
+      dataOf(api.GET("/flows/{chatflow_id}/reach", { params: { path: { chatflow_id }, query: { instance } }, signal })),
+  });
+
 /** The flow that a session makes, drawn before it is written. `revision` is any value that differs after a change. */
 export const sessionPreview = (session_id: string, revision: unknown = null) =>
   queryOptions({

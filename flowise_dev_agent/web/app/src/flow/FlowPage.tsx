@@ -14,6 +14,7 @@ import { ChangeList } from "./ChangeList";
 import { EditingContext } from "./edits";
 import { HighlightContext, useHighlight } from "./highlight";
 import { PlainOperation } from "./PlainOperation";
+import { ReachButton } from "./ReachButton";
 import { TryOut } from "./TryOut";
 import { TRY_FIELD } from "./tries";
 import "../session/session.css";
@@ -78,6 +79,7 @@ export function FlowPage({ params }: { params: Record<string, string> }) {
               <ShareButton subject="flow" id={id} />
             </div>
             <div className="actions">
+              {!flow.draft && <ReachButton chatflowId={id} instance={flow.instance} className="button primary" />}
               <button type="button" className="button wide" onClick={() => setView("try")}>
                 {t("Try it")}
               </button>

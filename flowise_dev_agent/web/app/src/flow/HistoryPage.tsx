@@ -1,6 +1,6 @@
 /** The versions of a flow as people count them: what each brought, any two compared, one press back. */
 import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { lazy, Suspense, useState } from "react";
+import { lazy, Suspense } from "react";
 import { Link, useLocation, useSearch } from "wouter";
 import { api, dataOf } from "../api/client";
 import { caller, comparison, flowVersions } from "../api/queries";
@@ -9,6 +9,7 @@ import { t } from "../i18n";
 import { worded } from "../i18n/texts";
 import { ShareButton } from "../share/ShareButton";
 import { ConfirmButton } from "../ui/ConfirmButton";
+import { CopyButton } from "../ui/CopyButton";
 import { ErrorNote } from "../ui/ErrorNote";
 import { ago, moment } from "../ui/format";
 import "./history.css";
@@ -50,7 +51,7 @@ export function HistoryPage({ params }: { params: Record<string, string> }) {
               {t("Undo {{name}}", { name: newest.name })}
             </button>
           )}
-          <CopyLink />
+          <CopyButton text={() => location.href} label={t("Copy the link")} />
           <ShareButton subject="flow" id={id} />
         </div>
       </div>
@@ -298,24 +299,5 @@ function Comparison({ flow, versions, before, after, onCompare }: ComparisonProp
         </div>
       )}
     </section>
-  );
-}
-
-/** The address of what is shown; who may open it is up to the service's keys. */
-function CopyLink() {
-  const [copied, setCopied] = useState(false);
-  return (
-    <span className="row">
-      <button
-        type="button"
-        className="button"
-        onClick={() => navigator.clipboard?.writeText(location.href).then(() => setCopied(true))}
-      >
-        {t("Copy the link")}
-      </button>
-      <span role="status" className="quiet">
-        {copied && t("Copied")}
-      </span>
-    </span>
   );
 }

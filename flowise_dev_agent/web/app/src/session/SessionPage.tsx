@@ -10,6 +10,7 @@ import { TRY_FIELD } from "../flow/tries";
 import { t } from "../i18n";
 import { ErrorNote } from "../ui/ErrorNote";
 import { Conflicts } from "./Conflicts";
+import { Live } from "./Live";
 import { NextSteps } from "./NextSteps";
 import { Elsewhere, QuestionCard, useElsewhere } from "./QuestionCard";
 import { FallbackNotice, SessionCards } from "./SessionDetails";
@@ -90,6 +91,7 @@ function SessionById({ id }: { id: string }) {
               ) : (
                 <UserMessage at={session.created_at} words={session.requirement} />
               )}
+              {made && session.outcome === "accepted" && <Live chatflowId={made} instance={session.instance} />}
               <Story groups={timeline.groups} ended={feed.connection === "ended"} />
               <SessionCards session={session} tests={timeline.tests.filter((one) => !one.before)} />
               <StatusBar

@@ -5,6 +5,7 @@ import { api, dataOf } from "../api/client";
 import { ROOT } from "../api/early";
 import type { MadeShare, NewShare, ShareView } from "../api/types";
 import { t } from "../i18n";
+import { CopyButton } from "../ui/CopyButton";
 import { ErrorNote } from "../ui/ErrorNote";
 import { FormDialog } from "../ui/FormDialog";
 import { day, plural } from "../ui/format";
@@ -104,12 +105,6 @@ export function ShareDialog({ subject, id, onClosed }: Props) {
 /** The new link, which is shown only once. */
 function Made({ made }: { made: MadeShare }) {
   const field = useRef<HTMLInputElement>(null);
-  const [copied, setCopied] = useState(false);
-  const copy = async () => {
-    field.current?.select();
-    await navigator.clipboard?.writeText(field.current?.value ?? "");
-    setCopied(true);
-  };
   return (
     <div className="stack tight">
       <label className="field">
@@ -117,14 +112,7 @@ function Made({ made }: { made: MadeShare }) {
         <input ref={field} readOnly value={made.link.startsWith("/") ? ROOT + made.link : made.link} />
         <small>{t("It is shown only now. It opens until {{date}}.", { date: day(made.ends_at) })}</small>
       </label>
-      <div className="row">
-        <button type="button" className="button primary" onClick={copy}>
-          {t("Copy the link")}
-        </button>
-        <span role="status" className="quiet">
-          {copied && t("Copied")}
-        </span>
-      </div>
+      <CopyButton text={() => field.current?.value ?? ""} label={t("Copy the link")} className="button primary" />
     </div>
   );
 }
