@@ -7,7 +7,7 @@ from pydantic import JsonValue
 
 from flowise_dev_agent.approval.amending import amended
 from flowise_dev_agent.approval.binding import beyond_approval, capability_of, with_agreed
-from flowise_dev_agent.approval.ops import compiled, decided, for_the_model
+from flowise_dev_agent.approval.ops import compiled, completed, decided, for_the_model, is_remark
 from flowise_dev_agent.approval.ops_in_plan import outside_plan
 from flowise_dev_agent.approval.promises import not_met, untouched
 from flowise_dev_agent.knowledge.credential_requirements import required_types
@@ -485,6 +485,19 @@ def test_p117_a_new_warning_goes_back_once_and_then_stays(catalogue: NodeStore) 
     found = decided([new, old, title], [old], ops=[], kind="CHATFLOW")
     assert [one.severity for one in for_the_model(found, [], plan, schemas)] == ["error", "warning", "warning"]
     assert {one.severity for one in for_the_model(found, [new.key], plan, schemas)} == {"warning"}
+    assert [is_remark(one) for one in (*found, finding("X", severity="error"))] == [True, False, False, False]
+
+
+def test_only_a_node_that_was_there_needs_the_plan_to_be_removed(catalogue: NodeStore) -> None:
+    base = compile_ops(GraphIR.empty(), CHAT, catalogue.schemas).graph
+
+    def unplanned(*removed: str, plan: Plan) -> list[str]:
+        ops = [RemoveNode(node_id=one) for one in removed]
+        _, found = completed(ops, plan, base, catalogue.schemas, by_model=False)
+        return [one.where for one in found if one.code == "REMOVAL_NOT_PLANNED"]
+
+    assert unplanned("calculator_0", "added_0", plan=contract()) == ["calculator_0"]
+    assert unplanned("calculator_0", plan=contract(removals=["calculator_0"])) == []
 
 
 def test_a_warning_that_the_approved_plan_settles_does_not_go_back(catalogue: NodeStore) -> None:
