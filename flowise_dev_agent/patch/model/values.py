@@ -182,8 +182,13 @@ def row_example(definition: InputEntry) -> dict[str, Any]:
 
 
 def _array(definition: InputEntry, value: Any) -> tuple[Any, ValueProblem | None]:
-    """Rows of an agentflow node. The server needs a list; models often write it as text."""
+    """Rows of an agentflow node. The server needs a list; models often write it as text, and rows of one field as
+    texts.
+    """
     rows = _parsed(value)
+    names = {part["name"] for part in definition.get("array") or ()}
+    if isinstance(rows, list) and len(names) == 1:
+        rows = [{name: row} if isinstance(row, str) else row for row in rows for name in names]
     if isinstance(rows, list) and all(isinstance(row, dict) for row in rows):
         return rows, None
     return value, ValueProblem("NOT_A_LIST", "A list of objects is needed.", example=[row_example(definition)])
