@@ -41,6 +41,7 @@ from flowise_dev_agent.patch.model.ops import (
     ops_from_json,
     ops_from_list,
     ops_json_schema,
+    whole_example,
 )
 from flowise_dev_agent.patch.model.schema import (
     KIND_OF_CATEGORY,

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any, Final, TypeVar, cast
 
 from pydantic import JsonValue, ValidationError
@@ -20,7 +21,13 @@ from flowise_dev_agent.planning.ops_by_code import ops_by_code
 from flowise_dev_agent.planning.plan_checks import accounted, checked_amendment, checked_plan, is_done_by_values
 from flowise_dev_agent.planning.prompt_room import room_in
 from flowise_dev_agent.planning.prompt_writing import PromptWriter
-from flowise_dev_agent.planning.prompts import classify_prompt, judge_prompt, patch_prompt, plan_prompt
+from flowise_dev_agent.planning.prompts import (
+    classify_prompt,
+    judge_prompt,
+    patch_prompt,
+    plan_prompt,
+    shows_trials_whole,
+)
 from flowise_dev_agent.planning.reasoner import Reasoner
 from flowise_dev_agent.planning.requests import (
     ClassifyRequest,
@@ -121,12 +128,18 @@ class LlmReasoner(Reasoner):
         def prompt(room: int) -> Prompt:
             return judge_prompt(request, self._skills, room)
 
+        window = await self._engine.window(self._settings.model_for("judge", request.model))
+        if shows_trials_whole(prompt(room_in(window)), request):
+            # What could only be looked up again is no reason for another call.
+            request = replace(request, tools=None)
+
         async def read(text: str) -> Judgement:
             return checked_judgement(parse_model(text, Judgement), request)
 
         first = await self._ask("judge", prompt, read, request)
         judgements, usage = [first.value], first.usage
-        if not all(vote.sure for vote in first.value.criteria):
+        # A criterion that is not shown counts as open, however sure that is.
+        if not all(vote.sure or vote.state == "not_shown" for vote in first.value.criteria):
             for _ in range(MORE_VOTES):
                 if agreed(judgements) or (request.budget and request.budget.exceeded_by(usage)):
                     break

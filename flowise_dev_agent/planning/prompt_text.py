@@ -33,6 +33,11 @@ _NOTES: Final = (
     "The person had <notes> remembered for all flows. Follow those that concern this one; where one contradicts the "
     "requirement, the requirement counts."
 )
+_PATTERN: Final = (
+    "Start from this pattern. List each of its nodes that fits with its id and `existing: true`, and add what is "
+    "missing. A node that you do not list falls away. Ignore a pattern that does not fit."
+)
+_PREVIOUS: Final = "Answer with the whole plan as it is to be now, with all that stays of <previous_plan>."
 #: Names of each kind that the server has, as far as they are listed.
 _NAMES_SHOWN: Final = 10
 _MODELS_SHOWN: Final = 8
@@ -162,6 +167,12 @@ def _with_short_texts(value: JsonValue, longest: int) -> JsonValue:
     )
 
 
+def previous_text(request: PlanRequest) -> str | None:
+    """The plan that is made again, and how."""
+    previous = request.previous and previous_plan(request.previous, request.flow.existing)
+    return joined(_PREVIOUS, tag("previous_plan", previous)) if previous else None
+
+
 def previous_plan(plan: Plan, existing: Mapping[str, str]) -> str:
     """Previous plan for the planner that revises it, without the quotes of its parts (see `<parts>`). Nodes written
     meanwhile (`existing`, by id) are not to be added again.
@@ -249,7 +260,7 @@ def texts_text(texts: Mapping[str, str]) -> str | None:
 
 
 def pattern_text(pattern: Pattern) -> str:
-    return f"An accepted flow for: {shortened(pattern.requirement, 500)}\n{pattern.summary}"
+    return f"{_PATTERN}\nAn accepted flow for: {shortened(pattern.requirement, 500)}\n{pattern.summary}"
 
 
 def verdict_text(verdict: Verdict) -> str:

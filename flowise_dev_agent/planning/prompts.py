@@ -16,7 +16,7 @@ from typing import Any, Final, Literal
 from pydantic import JsonValue
 
 from flowise_dev_agent.models.messages import Prompt
-from flowise_dev_agent.patch import OP_TYPES, AddNode, BindCredential, NodeSchema, example_op
+from flowise_dev_agent.patch import OP_TYPES, NodeSchema, whole_example
 from flowise_dev_agent.patch.model.agentflow import (
     CONDITION,
     CONDITION_AGENT,
@@ -42,7 +42,7 @@ from flowise_dev_agent.planning.prompt_text import (
     notes_text,
     own_ops,
     pattern_text,
-    previous_plan,
+    previous_text,
     ready_text,
     server_text,
     tag,
@@ -93,6 +93,7 @@ _ATTACHED: Final = (40_000, 4_000, 1_200)
 _QUOTE_CHARS: Final = 60
 #: Characters of an answer and of what a step gave, in the judge's prompt.
 _TRIALS: Final = ((6_000, 400), (2_000, 200), (600, 80))
+_UNCUT: Final = (1_000_000, 1_000_000)
 
 _AGENTFLOWS: Final = "AgentFlows"
 _EXAMPLES: Final = "AgentFlow examples"
@@ -118,7 +119,7 @@ _Kind = Literal["new", "chatflow", "agentflow", "question"]
 _RULES: Final = _Chapter(_AGENTFLOWS, 20, instead="Agentflows in short", lost="rules of agentflows")
 _DETAIL: Final = _Chapter("Flows in detail", 40, lost="rules for document stores, chains in a row and moderation")
 _PLAN: Final[Mapping[_Kind, tuple[_Chapter, ...]]] = {
-    "new": (_Chapter("Kinds"), _Chapter("Flows"), _DETAIL, _RULES, _Chapter("Plan"), _Chapter("New flows")),
+    "new": (_Chapter("Kinds"), _Chapter("Flows"), _DETAIL, _RULES, _Chapter("Plan")),
     "chatflow": (_Chapter("Flows"), _DETAIL, _Chapter("Plan"), _Chapter("Changes")),
     "agentflow": (_RULES, _Chapter("Plan"), _Chapter("Changes")),
     "question": (_Chapter("Question"),),
@@ -193,7 +194,7 @@ def plan_prompt(request: PlanRequest, skills: Skills = PACKAGED, room: int = AMP
         Piece(ready_text(request)),
         *([] if kind == "question" else [_parts(request)]),
         Piece(tag("intent", f"operation: {request.intent.operation}, language: {request.intent.language}")),
-        Piece(tag("previous_plan", request.previous and previous_plan(request.previous, request.flow.existing))),
+        Piece(previous_text(request)),
         Piece(tag("verdict_of_the_last_test", request.verdict and verdict_text(request.verdict))),
         _failed(request.failed),
         Piece(tag("playbook", request.verdict and advice(request.verdict))),
@@ -205,7 +206,7 @@ def plan_prompt(request: PlanRequest, skills: Skills = PACKAGED, room: int = AMP
 def patch_prompt(request: PatchRequest, skills: Skills = PACKAGED, room: int = AMPLE) -> Prompt:
     """Prompt for the ops of the approved plan, in `room` tokens."""
     kind = request.plan.flow_kind
-    system = _stable([*(one.piece(skills) for one in _PATCH[kind]), Piece(_op_reference(kind))], room)
+    system = _stable([*(one.piece(skills) for one in _PATCH[kind]), Piece(_op_reference())], room)
     brief = approved_plan(request.plan, texts=_TEXTS[-1])
     user = [
         *([] if kind == "CHATFLOW" else _rules_by_steps(request.plan, skills, system)),
@@ -263,10 +264,6 @@ def judge_prompt(request: JudgeRequest, skills: Skills = PACKAGED, room: int = A
     ]
     parts = [f"{part.id}: {part.quote}" for part in request.plan.parts]
 
-    def trials(answer: int, step: int) -> str:
-        shown = (_trial(number, request, answer, step) for number in range(1, len(request.trials) + 1))
-        return "<trials>\n" + "\n".join(shown) + "\n</trials>"
-
     return _prompt(
         [_Chapter("Judge").piece(skills)],
         [
@@ -279,8 +276,8 @@ def judge_prompt(request: JudgeRequest, skills: Skills = PACKAGED, room: int = A
             Piece(tag("stand_in", _STAND_IN if request.stand_in else None)),
             Piece(tag("never_ran", _never_ran(request))),
             Piece(
-                trials(*_TRIALS[-1]),
-                tuple(Form(trials(*longest), 60 + at) for at, longest in enumerate(_TRIALS[:-1])),
+                _trials(request, *_TRIALS[-1]),
+                tuple(Form(_trials(request, *longest), 60 + at) for at, longest in enumerate(_TRIALS[:-1])),
                 lost="long answers and outputs (read_trace)",
             ),
         ],
@@ -342,21 +339,8 @@ def _catalogues(request: PlanRequest, kind: _Kind) -> tuple[str, str]:
     )
 
 
-#: The fields of ops that only agentflows need.
-_IN_STEPS = (
-    "In an agentflow, with the title of the step and the place of its model or tool:",
-    AddNode(node_name="llmAgentflow", node_id="llmAgentflow_0", label="Sort the mail").model_dump_json(
-        include={"op_type", "node_name", "node_id", "label"}
-    ),
-    BindCredential(node_id="llmAgentflow_0", credential_type="openAIApi", path="llmModelConfig").model_dump_json(
-        include={"op_type", "node_id", "credential_type", "path"}
-    ),
-)
-
-
-def _op_reference(kind: FlowKind) -> str:
-    reference = ["# Ops", "These are all; there are no others.", *map(example_op, OP_TYPES)]
-    return "\n".join([*reference, *(_IN_STEPS if kind == "AGENTFLOW" else ())])
+def _op_reference() -> str:
+    return "\n".join(["# Ops", "These are all; there are no others.", *map(whole_example, OP_TYPES)])
 
 
 # --- pieces of the changing part -------------------------------------------------------------------------------------
@@ -477,6 +461,16 @@ def _not_in_summary(request: PatchRequest) -> str | None:
     notes = {place for place, name in places.items() if name in NOTE_NAMES}
     missing = [f"{place}: {name}" for place, name in places.items() if place not in notes and place not in summary]
     return "\n".join(missing) or None
+
+
+def shows_trials_whole(prompt: Prompt, request: JudgeRequest) -> bool:
+    """True if the judge's prompt leaves nothing of the trials to look up."""
+    return _trials(request, *_UNCUT) in prompt.user
+
+
+def _trials(request: JudgeRequest, answer: int, step: int) -> str:
+    shown = (_trial(number, request, answer, step) for number in range(1, len(request.trials) + 1))
+    return "<trials>\n" + "\n".join(shown) + "\n</trials>"
 
 
 def _trial(number: int, request: JudgeRequest, answer: int, step: int) -> str:

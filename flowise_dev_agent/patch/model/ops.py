@@ -222,6 +222,11 @@ def example_op(op_type: str) -> str:
     return op_json(example.model_dump(mode="json", include=shown))
 
 
+def whole_example(op_type: str) -> str:
+    """The example with every field that the schema of an answer requires, null or empty where nothing is to be said."""
+    return op_json(next(op for op in _EXAMPLES if op.op_type == op_type).model_dump(mode="json"))
+
+
 def op_json(op: Mapping[str, Any]) -> str:
     """Op as JSON text, in the form in which a model writes it: its `params` as names and values."""
     params = {"params": as_named_values(op["params"])} if op.get("params") else {}

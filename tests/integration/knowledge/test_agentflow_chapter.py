@@ -338,6 +338,11 @@ async def test_a_form_gives_its_fields_and_no_question(server: Server) -> None:
     )
     flow = await server.create(form, reply("{{ $form.name }}|{{ question }}"), *chain(START, REPLY))
     assert await server.text(flow, form={"name": "Eva"}) == "Eva|"
+    colour = {"type": "options", "label": "Colour", "name": "colour", "addOptions": [{"option": "Red"}]}
+    choosing = [start(startInputType="formInput", formTitle="x", formDescription="x", formInputTypes=[colour])]
+    choosing += [reply("{{ $form.colour }}"), *chain(START, REPLY)]
+    assert server.findings(choosing) == []
+    assert await server.text(await server.create(*choosing), form={"colour": "Red"}) == "Red"
 
 
 @states("`startInputType: webhookTrigger` gives the request")
@@ -1003,6 +1008,18 @@ async def test_a_person_proceeds_rejects_and_remarks(server: Server, standin: Mo
     session = str(uuid4())
     await server.ask(flow, "hi", session=session)
     assert await server.text(flow, session=session, humanInput={"type": "reject"}) == "reject"
+
+
+@states("Inside an iteration it asks nobody")
+async def test_a_person_is_not_asked_inside_an_iteration(server: Server) -> None:
+    inside = [_human("Take {{ $iteration }}?"), reply("taken"), *chain("humanInputAgentflow_0/0", REPLY)]
+    inside += [SetParent(node_id=one, parent_id="iterationAgentflow_0") for one in ("humanInputAgentflow_0", REPLY)]
+    outside = [start(), step("iterationAgentflow_0", iterationInput='["a"]'), reply("end", 1)]
+    ops = [*outside, *inside, *chain(START, "iterationAgentflow_0", REPLY1)]
+    assert server.findings(ops) == ["BAD_PARENT"]
+    answer = await server.ask(await server.create(*ops), "hi", session=str(uuid4()))
+    assert answer["text"] == "end"
+    assert REPLY not in ran(answer)
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,10 @@ from flowise_dev_agent.models import ReasoningEngine
 from flowise_dev_agent.models.messages import MAX_TOOL_CALLS, EngineResponse, Message, SessionBudget, ToolCall, ToolDef
 from flowise_dev_agent.models.tool_loop import GO_ON
 from flowise_dev_agent.planning.llm import LlmReasoner
-from flowise_dev_agent.planning.requests import ClassifyRequest
+from flowise_dev_agent.planning.requests import ClassifyRequest, JudgeRequest
+from flowise_dev_agent.schemas.plan import Plan
 from flowise_dev_agent.schemas.usage import Usage
+from flowise_dev_agent.schemas.verdict import Trial
 from flowise_dev_agent.settings import ReasoningSettings
 
 INTENT = json.dumps({"operation": "create", "ambiguity": 1, "title": "A bot"})
@@ -292,3 +294,15 @@ async def test_requests_and_calls_are_bounded_whatever_a_model_asks_for(
     for messages in engine.seen:
         wanted = [one.id for message in messages for one in message.tool_calls]
         assert [message.tool_call_id for message in messages if message.role == "tool"] == wanted
+
+
+@pytest.mark.parametrize(("answer", "offered"), [("Yes.", 0), ("word " * 2_000, 1)])
+async def test_a_judge_is_offered_look_ups_only_where_its_prompt_leaves_something_out(
+    answer: str, offered: int
+) -> None:
+    engine = FakeEngine('{"done": true}')
+    trials = (Trial(question="q", answer=answer, passed=True),)
+    plan = Plan(goal="x", operation="create", flow_name="x")
+    tools: Any = FakeToolbox()
+    await reasoner(engine).judge(JudgeRequest(requirement="x", plan=plan, trials=trials, tools=tools))
+    assert [len(tools) for tools in engine.tools] == [offered]

@@ -523,7 +523,11 @@ async def test_the_judge_is_not_asked_about_answers_that_no_real_model_gave() ->
 
 @pytest.mark.parametrize(
     ("states", "calls", "kept"),
-    [(["shown", "shown", "not_shown"], 2, "shown"), (["shown", "not_shown", "not_shown"], 3, "not_shown")],
+    [
+        (["shown", "shown", "not_shown"], 2, "shown"),
+        (["shown", "not_shown", "not_shown"], 3, "not_shown"),
+        (["not_shown", "shown", "shown"], 1, "not_shown"),
+    ],
 )
 async def test_a_close_call_is_judged_again_until_two_judgements_agree(
     states: list[str], calls: int, kept: str

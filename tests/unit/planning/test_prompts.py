@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from jsonschema import Draft202012Validator
 from pydantic import JsonValue
 
 from flowise_dev_agent.knowledge.nodes import NodeStore
@@ -168,11 +169,16 @@ def test_the_op_writer_sees_no_card_of_a_node_that_goes(catalogue: NodeStore) ->
     assert "### calculator" not in cards
 
 
-def test_the_op_reference_has_an_op_with_a_title_and_one_with_a_path(catalogue: NodeStore) -> None:
-    plan = Plan(goal="x", operation="create", flow_name="x", flow_kind="AGENTFLOW")
-    reference = patch_prompt(PatchRequest(requirement="x", plan=plan, nodes=catalogue)).system
-    assert '"label":"Sort the mail"}' in reference
-    assert '"credential_type":"openAIApi","path":"llmModelConfig"}' in reference
+@pytest.mark.parametrize("kind", ["CHATFLOW", "AGENTFLOW"])
+def test_every_op_of_the_reference_has_the_fields_that_the_schema_requires(kind: Any, catalogue: NodeStore) -> None:
+    plan = Plan(goal="x", operation="create", flow_name="x", flow_kind=kind)
+    reference = patch_prompt(PatchRequest(requirement="x", plan=plan, nodes=catalogue)).system.partition("# Ops\n")[2]
+    shown = [json.loads(line) for line in reference.splitlines() if line.startswith("{")]
+    schema: Any = answer_schema("patch")
+    forms = {form["properties"]["op_type"]["enum"][0]: form for form in schema["properties"]["ops"]["items"]["anyOf"]}
+    assert {op["op_type"] for op in shown} == {*forms}
+    for op in shown:
+        Draft202012Validator(forms[op["op_type"]]).validate(op)
 
 
 def contract(**more: Any) -> Plan:
