@@ -103,11 +103,13 @@ def in_markdown(text: str) -> str:
 
 
 def shortened(text: str, limit: int) -> str:
-    """`text`, cleaned, in at most `limit` characters; an ellipsis marks a cut."""
+    """`text`, cleaned, in at most `limit` characters; an ellipsis marks a cut, which is between words if it can be."""
     cleaned = clean_text(text)
     if len(cleaned) <= limit:
         return text if cleaned == text else cleaned
-    return cleaned[: limit - 1].rstrip() + "…"
+    kept, end = cleaned[: limit - 1], cleaned[limit - 1 : limit]
+    between = 0 if end.isspace() else max(kept.rfind(" "), kept.rfind("\n"))
+    return kept[: between if between >= limit // 2 else None].rstrip() + "…"
 
 
 def bounded(data: Mapping[str, Any], limit: int) -> dict[str, Any]:

@@ -10,12 +10,14 @@ from typing import Final, Self, cast
 from flowise_dev_agent.patch import GraphIR
 from flowise_dev_agent.patch.model.agentflow import CONDITION_AGENT
 from flowise_dev_agent.patch.model.field_kinds import PROSE
+from flowise_dev_agent.patch.model.labels import field_label, in_words
 from flowise_dev_agent.patch.model.nested import nested_components
 from flowise_dev_agent.patch.model.node import FlowNode
 from flowise_dev_agent.patch.model.placeholders import MARK, stands_in
 from flowise_dev_agent.sanitize import shortened
 from flowise_dev_agent.schemas.plan import Expectation, TestCase
 from flowise_dev_agent.schemas.verdict import (
+    NOT_THE_FLOW,
     Trace,
     Trial,
     VerdictCategory,
@@ -124,15 +126,18 @@ def checked(
     """Trial with the problems that code finds in its answer and trace.
 
     A failure where something is left to fill in is no bug of the flow; `variables` are the names that the server has,
-    if known. Answers of a stand-in say nothing about what a real model would do, so that they break no expectation.
+    if known. Answers of a stand-in say nothing about what a real
+    model would do, so that they break no expectation.
     """
     graph = GraphIR.from_flow_data(flow_data)
     category, error = trial.category, trial.worded("error")
     if trial.passed and not category:
         category, error = _seen(trial, trace, case, flow_data)
     # Of a failed run Flowise may report no steps: then any node can be the cause.
-    told = trial.passed or any(step.status == "ERROR" for step in trace.steps)
-    ran = {step.node_id for step in trace.steps} if told else set[str]()
+    broken = {step.node_id for step in trace.steps if step.error or step.status == "ERROR"}
+    told = trial.passed or bool(broken)
+    # What is outside the flow breaks a step by itself; anything else may follow from a step before it.
+    ran = broken if category in NOT_THE_FLOW else {step.node_id for step in trace.steps} if told else set[str]()
     if category and (missing := unfilled(graph, variables, ran)):
         category, error = "CONFIG", text("verdict.unfilled", missing=missing, error=error)
     if not trial.passed:
@@ -212,7 +217,10 @@ def placeholders_of(node: FlowNode) -> list[str]:
 
 
 def named_placeholder(node: FlowNode, name: str, value: object) -> str:
-    return f"{node.label or node.id}, {name}: {shortened(_placeholder(str(value)), _QUOTE_CHARS)}"
+    """Place and words of a placeholder, as people see them."""
+    title, field = node.label or node.id, field_label(node.params, name) or in_words(name)
+    place = title if title == field else f"{title}, {field}"
+    return f"{place}: {shortened(_placeholder(str(value)), _QUOTE_CHARS)}"
 
 
 def _placeholder(value: str) -> str:

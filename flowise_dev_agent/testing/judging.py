@@ -70,15 +70,22 @@ def judged(
     change = PlanChange(plan, GraphIR.from_flow_data(original) if original else GraphIR.empty(), graph)
     parts_by_id = {part.id: part for part in plan.parts}
     criteria: list[CriterionVerdict] = []
+    left = {part.id for part in plan.not_done}
     for item in plan.criteria:
+        if item.part in left:
+            continue  # the person knows that it is not done
         # What only a setting shows, no trial does.
         trials = [] if item.settings and not item.tests and not item.not_tested else _trials_of(item, shown)
-        found = (
-            _criterion(item, trials, votes.get(item.id), failed, None if by_model else unjudged)
-            if trials or not item.settings
-            else _by_settings(item, change)
-        )
-        criteria.append(_with_level(_filled_in(found, parts_by_id.get(item.part or ""), change), trials))
+        if trials or not item.settings:
+            found = _criterion(item, trials, votes.get(item.id), failed, None if by_model else unjudged)
+            found = _filled_in(found, parts_by_id.get(item.part or ""), change)
+            # What no trial could show, the flow itself may.
+            if found.state in ("not_tested", "not_shown") and item.settings and not item.not_tested:
+                read = _by_settings(item, change)
+                found, trials = (read, []) if read.state == "shown" else (found, trials)
+        else:
+            found = _by_settings(item, change)
+        criteria.append(_with_level(found, trials))
     criteria += _unreached(graph, [*traces, *beside], first=len(criteria) + 1)
     parts = [_part(part, criteria, change) for part in plan.parts]
     headline = _headline(verdict, criteria, parts, results)
@@ -325,20 +332,28 @@ def _part(part: Part, verdicts: Sequence[CriterionVerdict], change: PlanChange) 
         return given("missing", text("verdict.nodes_stay", nodes=", ".join(map(change.title, stay))))
     by_id = {verdict.id: verdict for verdict in verdicts}
     own = [by_id[item.id] for item in plan.criteria if item.part == part.id and item.id in by_id]
-    edited = {path for item in plan.criteria if by_id[item.id].state == "shown" for path in item.settings}
+    edited = {path for item in plan.criteria if _state(by_id.get(item.id)) == "shown" for path in item.settings}
     said = [value for value in part.values if PROSE.search(value) and value not in edited]
     if not own and said:
         own = _saying_the_same(part, verdicts)
     if not own and said:
+        if read := change.read_off(part):
+            return given("done", read, "setting")
         # One part may hold several requirements: some become nodes and values, the rest only text.
         return given("not_shown", text("verdict.in_prompt" if said == part.values else "verdict.in_prompt_partly"))
     if open_ := next((item for item in own if item.state != "shown"), None):
+        if not any(item.state == "failed" for item in own) and (read := change.read_off(part)):
+            return given("done", read, "setting")
         return given("not_shown", open_.worded("reason") or open_.worded("text"))
     if not own and not change.carries(part):
         return given("not_shown", text("verdict.nothing_carries"))
     if missing := change.placeholders(part):
         return given("not_shown", text("interrupt.to_be_filled_in", placeholders="; ".join(missing)))
     return given("done", part.reason, _weakest(own) or "setting")
+
+
+def _state(verdict: CriterionVerdict | None) -> str:
+    return verdict.state if verdict else ""
 
 
 def _saying_the_same(part: Part, verdicts: Iterable[CriterionVerdict]) -> list[CriterionVerdict]:

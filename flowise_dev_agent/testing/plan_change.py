@@ -6,6 +6,7 @@ from typing import Final
 
 from flowise_dev_agent.patch import FlowNode, GraphIR, is_same_node
 from flowise_dev_agent.patch.model.equal_values import held
+from flowise_dev_agent.patch.model.field_kinds import PROSE
 from flowise_dev_agent.patch.model.labels import field_label, field_name, in_words, titled
 from flowise_dev_agent.patch.model.nested import parse_path, value_at
 from flowise_dev_agent.patch.model.placeholders import stands_in
@@ -13,9 +14,10 @@ from flowise_dev_agent.sanitize import shortened
 from flowise_dev_agent.schemas.base import JsonValue
 from flowise_dev_agent.schemas.plan import UPLOADS, Part, Plan, PlannedValue
 from flowise_dev_agent.testing.checks import named_placeholder, placeholders_of
-from flowise_dev_agent.texts import text
+from flowise_dev_agent.texts import listed, text
 
 _SHOWN: Final = 200
+_QUOTED: Final = re.compile(r"\"([^\"]{2,2000})\"|“([^”]{2,2000})”|„([^“”]{2,2000})[“”]|«([^»]{2,2000})»")
 #: Name of a type or of an option: `chatAnthropic`.
 _CAMEL_CASE: Final = re.compile(r"[a-z]+(?:[A-Z][a-z]*)+")
 
@@ -80,10 +82,36 @@ class PlanChange:
             node, value = self.after.node(node_id), field_of(self.after, path)
             if node and stands_in(value):
                 found.append(named_placeholder(node, param, value))
-        for node_id in part.nodes:
+        for node_id in () if part.values else part.nodes:
             if node := self.after.node(node_id):
                 found += placeholders_of(node)
         return list(dict.fromkeys(found))
+
+    def read_off(self, part: Part) -> str:
+        """What the flow itself shows of a part: its settings and the texts that it quotes, or nodes that stay or go.
+
+        Empty if only a test can show it: a text that a model follows, or a new node at work.
+        """
+        named = [value for value in self.plan.values if f"{value.node_id}.{value.param}" in part.values]
+        nodes = {*part.nodes} - {value.node_id for value in named}
+        if not (named or nodes) or not all(self._is_settled(node_id) for node_id in nodes):
+            return ""
+        quoted = [next(filter(None, found)) for found in _QUOTED.findall(part.quote)]
+        for value in named:
+            texts = PROSE.search(value.param) is not None
+            asked = bool(quoted) and all(one.strip() in str(value.value) for one in quoted)
+            if stands_in(value.value) or not holds(self.after, value) or (texts and not asked):
+                return ""
+        settings = [self.value_in_words(value) for value in named if not PROSE.search(value.param)]
+        if settings:
+            return text("verdict.setting_held", setting=listed(settings))
+        return text("verdict.text_held" if named else "verdict.nodes_settled")
+
+    def _is_settled(self, node_id: str) -> bool:
+        """True for a node that is to stay and is as it was, and for one that is to go and is gone."""
+        gone = self.after.node(node_id) is None
+        same = bool(self.before.node(node_id)) and not self._changed(node_id)
+        return gone if node_id in self.plan.removals else same and node_id in self.plan.kept
 
     def carries(self, part: Part) -> bool:
         """True if a change or a setting of the flow is what the part asks for.

@@ -22,7 +22,8 @@ from flowise_dev_agent.schemas.verdict import FLOW_BUGS, NOT_THE_FLOW, PassK, Tr
 from flowise_dev_agent.testing import playbook
 from flowise_dev_agent.texts import Text, sentences, text
 
-_REASON_CHARS = 120
+#: Characters of words that are not ours in the reason.
+_FOREIGN_CHARS: Final = 240
 
 #: Texts by which Flowise reports an error inside a 200.
 _ERROR_TEXT = re.compile(
@@ -88,16 +89,23 @@ def failed_verdict(results: Sequence[Trial]) -> Verdict | None:
     order = ("UNKNOWN", "STRUCTURE", "LOGIC", "INCOMPLETE", "CREDENTIAL", "CONFIG", "EXTERNAL", "TIMEOUT")
     worst = min(failed, key=lambda result: order.index(result.category or "UNKNOWN"))
     entry = playbook.known(worst.error)
-    error, line = worst.worded("error"), " ".join(worst.error.split())
-    said = shortened(error if error == line else line, _REASON_CHARS)
     blocked = all(result.category in NOT_THE_FLOW for result in failed)
     outcome = "verdict.questions_not_tested" if blocked else "verdict.questions_failed"
     return Verdict(
         done=False,
         category=worst.category,
-        reason=text(outcome, failed=len(failed), total=len(results), error=said),
+        reason=text(outcome, failed=len(failed), total=len(results), error=_in_brief(worst.worded("error"))),
         fix=entry.advice if entry and entry.category == worst.category else playbook.FIXES[worst.category or "UNKNOWN"],
         failed_trials=[number for number, result in enumerate(results, start=1) if result.category],
+    )
+
+
+def _in_brief(words: str) -> str:
+    """An error whose foreign words are cut, between words; our own sentences stay whole and keep their codes."""
+    if not isinstance(words, Text):
+        return shortened(" ".join(words.split()), _FOREIGN_CHARS)
+    return text(
+        words.code, **{name: _in_brief(one) if isinstance(one, str) else one for name, one in words.params.items()}
     )
 
 

@@ -58,3 +58,5 @@ def test_shortened_ends_with_an_ellipsis_only_when_cut() -> None:
     assert shortened("abc", 3) == "abc"
     assert shortened("abcd", 3) == "ab…"
     assert shortened("ab cd", 4) == "ab…"
+    # Between words, where that leaves half of it: no name or address is cut in two.
+    assert shortened("see https://a.example/x now", 26) == "see https://a.example/x…"

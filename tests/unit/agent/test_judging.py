@@ -343,7 +343,7 @@ def test_a_review_says_a_cause_once_in_few_words_and_in_the_language_of_the_sess
     message = lines(*said)
     assert reason == "tests_failed"
     assert message.count("The tool 'prices' failed") == 1
-    assert len(message.split()) <= 80
+    assert len(message.split()) <= 95
     review = ResultReviewInterrupt(
         reason=reason,
         message=message,

@@ -23,7 +23,7 @@ from flowise_dev_agent.testing import playbook
 from flowise_dev_agent.testing.checks import as_expected, checked
 from flowise_dev_agent.testing.judging import as_judged, judged
 from flowise_dev_agent.testing.verdicts import beside_blocked, failed_verdict, failure_text
-from flowise_dev_agent.texts import sentences, text, translated
+from flowise_dev_agent.texts import say_in, sentences, text, translated
 from tests.unit.agent.rig import plan
 
 
@@ -204,7 +204,8 @@ def test_no_setting_shows_a_criterion_that_the_plan_says_is_not_tested() -> None
     named = [one.model_copy(update={"settings": ["chatOpenAI_0.temperature"]}) for one in contract.criteria[1:]]
     for criteria in (contract.criteria, [contract.criteria[0], *named]):
         made = outcome(contract.model_copy(update={"criteria": criteria}).linked())
-        assert (made.headline, made.criteria[1].state, made.parts[0].state) == ("runs", "not_tested", "not_shown")
+        # The part is what is set, which the flow itself shows.
+        assert (made.headline, made.criteria[1].state, made.parts[0].state) == ("runs", "not_tested", "done")
 
 
 @pytest.mark.parametrize("carried", [part("requestsPost_0.url"), part(nodes=("requestsPost_0",))])
@@ -372,6 +373,83 @@ def test_a_placeholder_is_no_cause_of_what_failed_in_another_step() -> None:
     # No step is known: the placeholder may be the cause.
     failed = trial("", passed=False, category="EXTERNAL", error="getaddrinfo ENOTFOUND x")
     assert checked(failed, Trace(steps=[TraceStep(node_id="first_0")]), case, data, stand_in=True).category == "CONFIG"
+
+
+def test_a_real_error_outside_the_flow_is_told_and_not_a_placeholder_of_another_step() -> None:
+    data = flow(first_0={}, second_0={"url": "[PLACEHOLDER: the address]"})
+    steps = [
+        TraceStep(node_id="second_0"),
+        TraceStep(node_id="first_0", status="ERROR", error="getaddrinfo ENOTFOUND x"),
+    ]
+    seen = checked(trial(), Trace(steps=steps), TestCase(id="t1", turns=["Hi"]), data, stand_in=True)
+    assert (seen.category, "filled in" in seen.error) == ("EXTERNAL", False)
+
+
+def test_a_placeholder_is_told_after_the_error_and_by_the_label_of_its_field() -> None:
+    failed = trial("", passed=False, category="EXTERNAL", error="getaddrinfo ENOTFOUND x")
+    data = flow(second_0={"baseUrl": "[PLACEHOLDER: the address]"})
+    seen = checked(failed, Trace(), TestCase(id="t1", turns=["Hi"]), data, stand_in=True)
+    told = failed_verdict([seen])
+    assert told
+    assert seen.worded("error") == text(
+        "verdict.unfilled", error=failed.error, missing=["second_0, Base url: [PLACEHOLDER: the address]"]
+    )
+    german = translated(told.worded("reason"), "de")
+    assert (
+        say_in("de", "verdict.unfilled", error=failed.error, missing=["second_0, Base url: [PLACEHOLDER: the address]"])
+        in german
+    )
+
+
+def test_foreign_words_of_an_error_are_cut_between_words_and_ours_stay_whole() -> None:
+    long = "connect https://api.example/path " * 40
+    told = failed_verdict(
+        [trial("", passed=False, category="EXTERNAL", error=text("verdict.step_failed", step="A", error=long))]
+    )
+    assert told
+    assert told.reason.endswith("…")
+    assert told.reason.removesuffix("…").split()[-1] in long.split()
+    german = translated(told.worded("reason"), "de")
+    assert say_in("de", "verdict.step_failed", step="A", error="") in german
+
+
+QUOTED = 'answer exactly "Be kind."'
+
+
+@pytest.mark.parametrize(
+    ("quote", "values", "carried", "state"),
+    [
+        # Read off the flow: a setting, and a text that the person quotes.
+        ("at 0.2", [TEMPERATURE], ["chatOpenAI_0.temperature"], "done"),
+        (QUOTED, [PROMPT], ["chain_0.systemMessage"], "done"),
+        (QUOTED, [TEMPERATURE, PROMPT], ["chain_0.systemMessage", "chatOpenAI_0.temperature"], "done"),
+        # Only a test shows what a model makes of a text, and another value is none.
+        ("be friendly", [PROMPT], ["chain_0.systemMessage"], "not_shown"),
+        ("at 0.7", [TEMPERATURE.model_copy(update={"value": 0.7})], ["chatOpenAI_0.temperature"], "not_shown"),
+    ],
+)
+def test_what_can_be_read_off_the_flow_is_done_though_its_test_could_not_be_held(
+    quote: str, values: list[PlannedValue], carried: list[str], state: str
+) -> None:
+    one = part(*carried).model_copy(update={"quote": quote})
+    criteria = [Criterion(id="c1", text="It does.", part="p1", tests=["t1"])]
+    blocked = trial("", passed=False, category="EXTERNAL", error="getaddrinfo ENOTFOUND x")
+    made = outcome(agreed(one, criteria=criteria, values=values), blocked, given=Verdict(done=False))
+    assert (made.criteria[0].state, made.parts[0].state) == ("not_tested", state)
+
+
+def test_one_open_field_of_a_node_hides_no_other_and_what_is_not_done_is_no_criterion() -> None:
+    data = flow(chain_0={"category": "Chains", "windowSize": 5, "documentStore": "[PLACEHOLDER: the guide]"})
+    window = PlannedValue(node_id="chain_0", param="windowSize", value=5)
+    one = part("chain_0.windowSize", nodes=("chain_0",))
+    declined = Part(id="p2", quote="and a pony", state="not_possible", reason="There is none.")
+    criteria = [
+        Criterion(id="c1", text="Five.", part="p1", settings=["chain_0.windowSize"]),
+        Criterion(id="c2", text="A pony.", part="p2", tests=["t1"]),
+    ]
+    made = outcome(agreed(one, declined, criteria=criteria, values=[window]), data=data, given=Verdict(done=True))
+    assert [(item.id, item.state) for item in made.criteria] == [("c1", "shown")]
+    assert [item.state for item in made.parts] == ["done", "not_possible"]
 
 
 def test_a_bug_of_the_flow_is_told_before_what_could_not_be_tested() -> None:
