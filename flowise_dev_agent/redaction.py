@@ -85,7 +85,8 @@ _NO_SECRET: Final = re.compile(
     r"(?:|<[^<>]{1,60}>|\[[A-Za-z _-]{1,60}\]|\$\{?[A-Za-z_][A-Za-z0-9_]{0,60}\}?"
     r"|your[ _-][a-z _-]{1,60}|\*{1,60}|[x.]{3,60}"
     # In small letters a passphrase may have these words, too.
-    r"|(?-i:(?:[A-Z]{1,20}[ _-]){0,5}(?:PASSWORD|PASSWD|PASSWORT|PASS|PWD|SECRET|TOKEN|KEY)(?:[ _-][A-Z]{1,20}){0,5})"
+    r"|(?-i:(?:[A-Z]{1,20}[ _-]){0,5}(?:PASSWORD|PASSWD|PASSWORT|PASSE?|PWD|SECRET|TOKEN|KEY|KENNWORT|CONTRASE[ÑN]A"
+    r"|CLAVE|SENHA)(?:[ _-][A-Z]{1,20}){0,5})"
     r"|(?:(?:my|the|api|access|secret|client|db|user)[ _-]){0,3}(?:password|passwd|passwort|pass|pwd|secret|token|key)"
     r"(?:[ _-]here)?)",
     re.IGNORECASE,

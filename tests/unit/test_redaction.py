@@ -126,6 +126,7 @@ HARMLESS = [
     "mongodb+srv://{{$vars.user}}:{{$vars.password}}@cluster.example/ and https://user@example.com/",
     "Say 'your password:' and 'the api key = ' and authorization: required. ask-the-desk risk-assessments-of-2024",
     "postgresql://USER:PASSWORD@db.example:5432/shop, https://me:YOUR_KEY@api.example and amqp://guest:***@mq.example",
+    "postgresql://lector:CONTRASEÑA@db.example:5432/citas, mysql://shop:MOT_DE_PASSE@db.example and https://ana:SENHA@x.example",
     "Bearer YOUR_STORE_ACCESS_TOKEN, sk-your-own-openai-key-here",
     "sha 0d6a4c1f2b900d6a4c1f2b900d6a4c1f2b900d6a and 2026-01-01T00:00:00.000Z",
 ]
