@@ -30,6 +30,16 @@ _FEW_OPTIONS: Final = 6
 _NOTICED: Final = re.compile(
     r"prompt|message|temperature|maxtokens|topk|^k$|size|url|basepath|iterations|limit|tables|filter|ttl", re.I
 )
+#: What the schemas of these types do not say, measured on Flowise 3.1.4.
+_NOTES_ON: Final[Mapping[str, str]] = {
+    **dict.fromkeys(
+        ("azureChatOpenAI", "azureOpenAIEmbeddings"),
+        "the credential has the deployment: chat and embeddings need one each",
+    ),
+    "gmail": "the body is sent as HTML, so lines break at <br> only; the subject is not encoded, so ASCII",
+    "faiss": "basePath inside the server's folder .flowise, so a relative one",
+    "sqlDatabaseChain": "url of sqlite: a file inside the server's folder .flowise, so a relative path",
+}
 _MARKUP: Final = re.compile(r"</?\w[^<>]*>")
 
 
@@ -50,6 +60,7 @@ def schema_card(schema: NodeSchema, chosen: Values | None = None) -> str:
     if schema.credential_names:
         optional = " (optional)" if schema.credential_optional else ""
         lines.append("credential: " + " or ".join(schema.credential_names) + optional)
+    lines += [f"NOTE {note}"] if (note := _NOTES_ON.get(schema.name)) else []
     return shortened("\n".join(lines), _MAX_CARD_CHARS)
 
 
@@ -82,6 +93,7 @@ def fields_line(schema: NodeSchema, *, whole: bool = False) -> str:
     parts += [fields] if fields else []
     more = dict.fromkeys(entry["name"] for entry in _params(schema) if whole and not _is_usual(entry, schema))
     parts += [f"more: {', '.join(more)}"] if more else []
+    parts += [f"NOTE {note}"] if (note := _NOTES_ON.get(schema.name)) else []
     return shortened(f"{schema.name}: {'; '.join(parts) or 'no fields'}", _FIELDS_CHARS)
 
 

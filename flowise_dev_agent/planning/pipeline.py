@@ -9,7 +9,12 @@ from flowise_dev_agent.planning.passes.attached import attached_files
 from flowise_dev_agent.planning.passes.coverage import missing_resources, uncovered_parts
 from flowise_dev_agent.planning.passes.document_stores import document_stores, measured_stores
 from flowise_dev_agent.planning.passes.examples import examples
-from flowise_dev_agent.planning.passes.feasibility import VARIABLE_TO_CREATE, feasibility, lacking_variables
+from flowise_dev_agent.planning.passes.feasibility import (
+    SERVER_SETTING,
+    VARIABLE_TO_CREATE,
+    feasibility,
+    lacking_variables,
+)
 from flowise_dev_agent.planning.passes.files_to_come import files_to_come
 from flowise_dev_agent.planning.passes.images import images
 from flowise_dev_agent.planning.passes.mappings import mappings
@@ -62,7 +67,7 @@ OF_TAKEN_PLAN: Final[Sequence[Pass]] = (
     ending_models,
 )
 #: A model cannot correct these: the person has to say what they want, or to do it.
-_FOR_THE_PERSON: Final = frozenset({NO_AGENT, VARIABLE_TO_CREATE})
+_FOR_THE_PERSON: Final = frozenset({NO_AGENT, VARIABLE_TO_CREATE, SERVER_SETTING})
 
 
 async def passed(context: PlanContext, passes: Sequence[Pass]) -> PlanContext:

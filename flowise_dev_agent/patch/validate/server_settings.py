@@ -26,6 +26,12 @@ _KEYS: Final[Mapping[str, str]] = {
 #: Node types that ignore their credential, with the version that does: -> the variable that they read.
 _IGNORED: Final[Mapping[tuple[str, float], str]] = {("tavilyAPI", 1.2): "TAVILY_API_KEY"}
 _PATHS: Final = frozenset({("faiss", "basePath"), ("simpleStoreLlamaIndex", "basePath"), ("folderFiles", "folderPath")})
+#: Paths that lie in the folder `.flowise` of the server, or in the one that a setting names.
+_KEPT_INSIDE: Final[Mapping[tuple[str, str], str]] = {
+    ("faiss", "basePath"): "BLOB_STORAGE_PATH",
+    ("simpleStoreLlamaIndex", "basePath"): "BLOB_STORAGE_PATH",
+    ("sqlDatabaseChain", "url"): "DATABASE_PATH",
+}
 _UNSAFE_PATH: Final = re.compile(r"\.\.|%2e|%2f|%5c|[\x00-\x1f]|^[A-Za-z]:\\|^\\\\", re.IGNORECASE)
 _LOCAL: Final = frozenset({"localhost", "ip6-localhost"})
 _IMPORTED: Final = re.compile(r"""\brequire\(\s{0,9}["']([^"'\s]{1,80})["']|\bfrom\s{1,9}["']([^"'\s]{1,80})["']""")
@@ -87,6 +93,9 @@ def refused(flow: FlowContext) -> Iterator[Finding]:
                 yield _needed(one, name, text, "CUSTOM_MCP_ALLOWED_COMMANDS")
             elif (one.name, name) in _PATHS and _UNSAFE_PATH.search(value):
                 yield _needed(one, name, "The server refuses such a path.", "PATH_TRAVERSAL_SAFETY")
+            elif (setting := _KEPT_INSIDE.get((one.name, name))) and value.startswith("/") and "/.flowise" not in value:
+                text = "The server takes a path of its folder .flowise only, such as a relative one."
+                yield _needed(one, name, text, setting)
             elif is_address(one.name, name) and _is_private(value):
                 yield _needed(one, name, "The server calls no address of its own network.", "HTTP_SECURITY_CHECK")
             elif name in code and (module := _module(value)):

@@ -42,12 +42,16 @@ from flowise_dev_agent.planning.values import with_files_to_come, with_planned_v
 from flowise_dev_agent.sanitize import shortened
 from flowise_dev_agent.schemas.plan import Plan, PlannedValue
 
+#: The code of a finding on what only the operator of the server can allow.
+SERVER_SETTING: Final = "SERVER_SETTING_NEEDED"
 #: Finding codes that depend on connections and credentials, which a plan does not have.
 _LATER: Final = frozenset(
     {"NESTED_CREDENTIAL_UNBOUND", "CREDENTIAL_UNBOUND", "VARIABLE_NOT_SET", "NOT_AN_ID", "REF_WITHOUT_EDGE"}
 )
 #: Warnings on a flow that a plan should not have: its values alone cause them.
-_ADVISED: Final = frozenset({"UNKNOWN_VARIABLE", "HTTP_BODY_BREAKS", "WEBHOOK_FIELD_OPTIONAL", "PROMPT_VALUE_UNUSED"})
+_ADVISED: Final = frozenset(
+    {"UNKNOWN_VARIABLE", "HTTP_BODY_BREAKS", "WEBHOOK_FIELD_OPTIONAL", "PROMPT_VALUE_UNUSED", SERVER_SETTING}
+)
 #: Type of what a document loader gives.
 _DOCUMENT: Final = "Document"
 #: Most resources of the server listed in one finding.

@@ -277,6 +277,16 @@ async def test_a_variable_that_the_server_lacks_is_for_the_person_to_create(cata
     assert [part.state for part in result.plan.parts] == ["covered"]
 
 
+async def test_what_only_the_server_s_operator_can_allow_is_told_with_the_plan(catalogue: NodeStore) -> None:
+    wanted = planned("faiss_0", values={"faiss_0.basePath": "/data/guide"})
+    told = [one for one in await review(wanted, catalogue) if one.code == "SERVER_SETTING_NEEDED"]
+    assert [(one.where, one.field, one.params["setting"]) for one in told] == [
+        ("faiss_0", "basePath", "BLOB_STORAGE_PATH")
+    ]
+    result = await Review()(wanted.model_copy(update={"findings": told}), plan_request(catalogue))
+    assert (result.problems, result.plan.findings) == ((), told)
+
+
 @pytest.mark.parametrize(
     ("words", "state"),
     [

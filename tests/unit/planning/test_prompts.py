@@ -331,6 +331,15 @@ def test_a_planner_sees_every_field_of_the_types_that_the_person_names(catalogue
     assert "pineconeNamespace" not in plan_prompt(present).user
 
 
+def test_limits_that_no_schema_tells_stand_with_the_fields_and_on_the_card(catalogue: NodeStore) -> None:
+    assert "NOTE the credential has the deployment" in plan_prompt(plan_request(catalogue, "A bot on Azure")).user
+    node = PlannedNode(node_id="gmail_0", node_name="gmail", purpose="x")
+    plan = Plan(goal="x", operation="create", flow_name="x", nodes=[node])
+    assert (
+        "NOTE the body is sent as HTML" in patch_prompt(PatchRequest(requirement="x", plan=plan, nodes=catalogue)).user
+    )
+
+
 @pytest.mark.parametrize("word", ["Claude Sonnet", "Haiku at 0", "anthropic"])
 def test_the_models_of_a_family_that_is_named_are_read(word: str, catalogue: NodeStore) -> None:
     assert "chatAnthropic" in types_with_models(plan_request(catalogue, f"A bot on {word}"))
