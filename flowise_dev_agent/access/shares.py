@@ -221,7 +221,7 @@ class ShareService:
             raise VersionNotFoundError(
                 text("error.no_version", version=f"v{number}"), hint=text("error.view_lists_versions")
             )
-        return _public(await self._flows.version(found.session_id, found.label), CanvasView)
+        return _public(await self._flows.drawn(found), CanvasView)
 
     async def _shared(self) -> ShareRow:
         share_id = current_caller().share

@@ -183,7 +183,7 @@ async def show_history(client: AgentClient, flow: str, *, limit: int, as_json: b
         return
     table = Table("Version", Column("Session", no_wrap=True), "Label", "What", box=None, pad_edge=False)
     for one in page.versions:
-        table.add_row(one.name, str(one.session_id), one.label, Text(one.title))
+        table.add_row(one.name, str(one.session_id or ""), one.label, Text(one.title))
     out.print(table)
 
 

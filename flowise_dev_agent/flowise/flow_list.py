@@ -42,8 +42,14 @@ class KnownFlows(Protocol):
         ...
 
 
-async def refresh(client: FlowiseClient, known: KnownFlows) -> None:
-    """Make `known` what the server has, up to 20 000 flows. Raises FlowiseError; what was read until then is kept."""
+async def refresh(client: FlowiseClient, known: KnownFlows, *, quiet: bool = False) -> None:
+    """Make `known` what the server has, up to 20 000 flows. Raises FlowiseError; what was read until then is kept.
+
+    `quiet`: the last refresh, of a whole page, found nothing new. Then one look at the newest flow shows if something
+    has changed since. Right after a change it would not: of two writes the earlier one may show later.
+    """
+    if quiet and await _is_as_known(client, known):
+        return
     total = await _read(client, known, 1, to_the_end=False)
     count = await known.count()
     if count < total:
@@ -53,6 +59,13 @@ async def refresh(client: FlowiseClient, known: KnownFlows) -> None:
     # Of flows changed at the same moment a new one may stand behind known ones.
     if count < total or (count > total and not await _forget_gone(client, known, total)):
         await _read_all(client, known)
+
+
+async def _is_as_known(client: FlowiseClient, known: KnownFlows) -> bool:
+    listed = await client.list_chatflows(1, 1)
+    dates = await known.dates([row.id for row in listed.data])
+    same = all(dates.get(row.id) == row.updated_date for row in listed.data)
+    return same and await known.count() == min(listed.total, _MOST_PAGES * _PAGE)
 
 
 async def _read(client: FlowiseClient, known: KnownFlows, first: int, *, to_the_end: bool) -> int:

@@ -1,7 +1,8 @@
 """Flows of all instances with their sessions and stored versions, as pictures and differences."""
 
 import asyncio
-from typing import Final
+from collections.abc import Sequence
+from typing import Final, TypeVar
 from uuid import UUID
 
 from flowise_dev_agent.errors import InvalidInputError, PatchError, VersionNotFoundError
@@ -16,7 +17,7 @@ from flowise_dev_agent.knowledge.flow_index import FlowIndex
 from flowise_dev_agent.patch import CanvasView, GraphIR, canvas_view, decompile, payload_sha256, summarize
 from flowise_dev_agent.patch.model.json_text import as_dict, inner_json
 from flowise_dev_agent.persistence import AuditLog, Blobs, Fact, FlowVersion, Sessions, Versions
-from flowise_dev_agent.persistence.flow_versions import LastWrite
+from flowise_dev_agent.persistence.flow_versions import KeptVersion, LastWrite
 from flowise_dev_agent.persistence.read_model import FlowSessionRow, public_status
 from flowise_dev_agent.redaction import masked
 from flowise_dev_agent.schemas.change import FlowChange, SessionChange
@@ -25,6 +26,8 @@ from flowise_dev_agent.schemas.flow_writes import FlowDocument, FlowOps
 from flowise_dev_agent.schemas.flows import FlowFacts, FlowPage, FlowSession, FlowSummary, FlowView
 from flowise_dev_agent.schemas.reach import FlowReach
 from flowise_dev_agent.texts import text
+
+_Kept = TypeVar("_Kept", bound=KeptVersion)
 
 #: Name of the server's current flow in a comparison of versions.
 LIVE: Final = "live"
@@ -145,7 +148,11 @@ class FlowService:
     async def version(self, session_id: UUID, label: str) -> CanvasView:
         """A stored version."""
         await self._sessions.get(session_id)
-        return canvas_view(await self._graph_of(await self._versioned(session_id, label)))
+        return await self.drawn(await self._versioned(session_id, label))
+
+    async def drawn(self, version: KeptVersion) -> CanvasView:
+        """A stored version."""
+        return canvas_view(await self._graph_of(version))
 
     async def compare(self, chatflow_id: str, before: str, after: str) -> FlowChange:
         """Compare two states of a chatflow, each `v<number>`, `<session id>:<label>` or `live`, across sessions."""
@@ -162,7 +169,7 @@ class FlowService:
                 names.append(row.name)
                 continue
             if ":" in reference:
-                version = _referenced(rows, reference)
+                version: KeptVersion = _referenced(rows, reference)
             else:
                 numbered = await self._versions.with_number(chatflow_id, int(reference.removeprefix("v")))
                 version = numbered or _referenced([], reference)
@@ -210,7 +217,7 @@ class FlowService:
         rows = await self._versions.of_session(session_id)
         return _referenced(rows, f"{session_id}:{label}")
 
-    async def _graph_of(self, version: FlowVersion) -> GraphIR:
+    async def _graph_of(self, version: KeptVersion) -> GraphIR:
         return _read(await self._versions.text(version))
 
 
@@ -240,7 +247,7 @@ def _read(flow_data: str) -> GraphIR:
         ) from None
 
 
-def _referenced(rows: list[FlowVersion], reference: str) -> FlowVersion:
+def _referenced(rows: Sequence[_Kept], reference: str) -> _Kept:
     session, _, label = reference.rpartition(":")
     for row in rows:
         if str(row.session_id) == session and row.label == label:

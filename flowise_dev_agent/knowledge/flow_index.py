@@ -6,15 +6,16 @@ import re
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
-from flowise_dev_agent.errors import FlowiseTimeoutError
+from flowise_dev_agent.errors import FlowiseNotFoundError, FlowiseTimeoutError
 from flowise_dev_agent.flowise.client import FlowiseClient
 from flowise_dev_agent.flowise.flow_list import refresh
 from flowise_dev_agent.flowise.flow_tags import PREFIX, is_draft
 from flowise_dev_agent.flowise.models import Chatflow
-from flowise_dev_agent.patch import NodeData
+from flowise_dev_agent.flowise.uploads import kept_settings
+from flowise_dev_agent.patch import NodeData, payload_sha256
 from flowise_dev_agent.patch.model.flow_data import FlowData
 from flowise_dev_agent.patch.model.shape import parse_document
 from flowise_dev_agent.patch.views.picture import picture_of
@@ -31,8 +32,10 @@ from flowise_dev_agent.persistence.instance_flows import (
     Wanted,
     words_of,
 )
+from flowise_dev_agent.persistence.watched_versions import SeenFlow, WatchedVersions
 from flowise_dev_agent.redaction import masked
 from flowise_dev_agent.sanitize import clean_text, shortened
+from flowise_dev_agent.schemas.flow_writes import MAX_FLOW_CHARS
 from flowise_dev_agent.texts import text
 
 _ABOUT: Final = 160
@@ -43,6 +46,10 @@ _READ_SECS: Final = 30.0
 #: Page size of a search without an index.
 _PAGE: Final = 50
 _MOST_PAGES: Final = 40
+#: Flows found to be gone in one refresh, each of which is asked for.
+_MOST_GONE: Final = 50
+#: How Flowise names uploaded files in a flow.
+_FILES: Final = "FILE-STORAGE::"
 #: Number of new rows from which updated statistics are worth their time.
 _MANY: Final = 500
 
@@ -77,10 +84,14 @@ class AllFlows:
 class FlowIndex:
     """Index of the instances' flows in the database, for people to choose from; a write reads the flow itself."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, *, watched: WatchedVersions | None = None) -> None:
+        """`watched` records each state that is read, whoever has the flows read."""
         self._database = database
+        self._watched = watched
         self._locks: dict[str, asyncio.Lock] = {}
         self._read_at: dict[str, float] = {}
+        #: Endpoints whose last refresh found nothing new.
+        self._quiet: set[str] = set()
 
     async def current(self, instance_id: str, client: FlowiseClient, *, fresh_secs: float = 0.0) -> InstanceFlows:
         """The rows of an instance, at most `fresh_secs` old.
@@ -97,9 +108,13 @@ class FlowIndex:
             began = time.monotonic()
             try:
                 async with asyncio.timeout(_READ_SECS):
-                    keeping = _Keeping(rows)
-                    await refresh(client, keeping)
-                    if keeping.kept > _MANY:
+                    keeping = _Keeping(instance_id, client, rows, self._watched)
+                    quiet = client.endpoint in self._quiet
+                    self._quiet.discard(client.endpoint)
+                    await refresh(client, keeping, quiet=quiet)
+                    if not keeping.changes:
+                        self._quiet.add(client.endpoint)
+                    if keeping.changes > _MANY:
                         await rows.learn()
             except TimeoutError:
                 raise FlowiseTimeoutError(
@@ -124,16 +139,68 @@ class _OfInstance:
 
 
 class _Keeping:
-    """Adapter for `flow_list.KnownFlows`: converts each flow to its index entry."""
+    """Adapter for `flow_list.KnownFlows`: converts each flow to its index entry, and records it for the watch.
 
-    def __init__(self, rows: InstanceFlows) -> None:
-        self.dates, self.count, self.order, self.forget = rows.dates, rows.count, rows.order, rows.forget
-        self.kept = 0
+    What is recorded comes before what is known, so that a process that dies between them has it read again.
+    """
+
+    def __init__(
+        self, instance_id: str, client: FlowiseClient, rows: InstanceFlows, watched: WatchedVersions | None
+    ) -> None:
+        self.count, self.order = rows.count, rows.order
+        self.changes = 0
+        self._instance_id = instance_id
+        self._client = client
         self._rows = rows
+        self._watched = watched
+
+    async def dates(self, ids: Sequence[str], /) -> Mapping[str, str]:
+        return await self._rows.dates(ids, watched=self._watched is not None)
 
     async def keep(self, rows: Sequence[Chatflow], /) -> None:
-        self.kept += len(rows)
-        await self._rows.keep([indexed(row) for row in rows])
+        self.changes += len(rows)
+        seen = {row.id: _seen(row) for row in rows} if self._watched else {}
+        if self._watched:
+            await self._watched.record(self._instance_id, [flow for flow in seen.values() if flow])
+        hashes = {id_: flow.sha256 if flow else "" for id_, flow in seen.items()}
+        await self._rows.keep([replace(indexed(row), sha256=hashes.get(row.id)) for row in rows])
+
+    async def forget(self, ids: Sequence[str], /) -> None:
+        self.changes += len(ids)
+        if self._watched:
+            ids = ids[:_MOST_GONE]  # the others are found to be gone at the next refresh
+            gone = [id_ for id_ in ids if await self._is_gone(id_)]
+            await self._watched.deleted(self._instance_id, self._client.endpoint, gone)
+        await self._rows.forget(ids)
+
+    async def _is_gone(self, chatflow_id: str) -> bool:
+        """True if the server says so itself: the list may have changed between its pages."""
+        try:
+            await self._client.get_chatflow(chatflow_id)
+        except FlowiseNotFoundError:
+            return True
+        return False
+
+
+def _seen(row: Chatflow) -> SeenFlow | None:
+    """The flow for the watch; None for drafts and for texts that cannot be stored."""
+    if is_draft(row.category) or len(row.flow_data) > MAX_FLOW_CHARS:
+        return None
+    try:
+        sha256 = payload_sha256(row.flow_data)
+    except UnicodeEncodeError:
+        return None
+    return SeenFlow(
+        id=row.id,
+        name=clean_text(row.name),
+        type=clean_text(row.type or "CHATFLOW"),
+        flow_data=row.flow_data,
+        sha256=sha256,
+        updated_date=row.updated_date,
+        settings=kept_settings(row.chatbot_config),
+        tags=[clean_text(tag) for tag in row.tags],
+        files=_FILES in row.flow_data,
+    )
 
 
 def indexed(row: Chatflow) -> IndexedFlow:

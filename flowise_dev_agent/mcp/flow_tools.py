@@ -166,7 +166,8 @@ async def list_chatflow_versions(
     """
     found = await client_of(ctx).flow_versions(str(chatflow_id), limit=limit, before=before)
     lines = [
-        f"- {one.name}{' (current)' if one.current else ''}: {one.title} (session {one.session_id}, {one.label})"
+        f"- {one.name}{' (current)' if one.current else ''}: {one.title}"
+        + (f" (session {one.session_id}, {one.label})" if one.session_id else "")
         for one in found.versions
     ]
     more = f"More with before {found.next_before}" if found.next_before else ""

@@ -47,6 +47,7 @@ from flowise_dev_agent.persistence import (
     Patterns,
     SessionRow,
     Versions,
+    WatchedVersions,
     WriteIntents,
 )
 from flowise_dev_agent.persistence.blobs import encoded
@@ -85,7 +86,7 @@ async def open_agent(settings: Settings, database: Database, connections: Connec
             notes=Notes(database),
             domains=domains,
             files=Attachments(database),
-            flows=FlowIndex(database),
+            flows=FlowIndex(database, watched=WatchedVersions(database) if settings.flowise.watch_secs else None),
         )
         yield Agent(
             graph=build_graph(domains),

@@ -14,6 +14,7 @@ from flowise_dev_agent.flows.flow_tests import FlowTester, FlowTestService
 from flowise_dev_agent.flows.proposals import Proposals
 from flowise_dev_agent.flows.reconciler import Reconciler
 from flowise_dev_agent.flows.service import FlowService
+from flowise_dev_agent.flows.watch import Watch
 from flowise_dev_agent.knowledge.flow_index import FlowIndex
 from flowise_dev_agent.knowledge.nodes import NodeKnowledge
 from flowise_dev_agent.observability import configure_tracing, sending_spans
@@ -44,6 +45,7 @@ from flowise_dev_agent.persistence import (
     Sessions,
     Turns,
     Versions,
+    WatchedVersions,
     WriteIntents,
     migrate,
 )
@@ -164,6 +166,7 @@ class Runtime:
                     concurrency=settings.server.worker_concurrency,
                     attempts=settings.limits.run_attempts,
                     outage_secs=settings.flowise.outage_hours * 3600,
+                    watch_secs=settings.flowise.watch_secs,
                     retention=settings.retention,
                     webhooks=WebhookConfig.from_settings(settings.server),
                     approvals=ApprovalRules.from_settings(settings.server),
@@ -185,6 +188,7 @@ class Runtime:
         concurrency: int = 10,
         attempts: int = 5,
         outage_secs: float = 0.0,
+        watch_secs: float = 0.0,
         retention: RetentionSettings | None = None,
         webhooks: WebhookConfig | None = None,
         approvals: ApprovalRules | None = None,
@@ -216,7 +220,8 @@ class Runtime:
                 approvals=approvals,
             )
             blobs, intents = Blobs(database), WriteIntents(database)
-            kept = Versions(database, blobs)
+            kept, watched = Versions(database, blobs), WatchedVersions(database)
+            index = FlowIndex(database, watched=watched if watch_secs else None)
             # Asked at each write, which costs little while nothing has changed.
             proposals = Proposals(agent.instances, NodeKnowledge(0, InstanceNodes(database)))
             flow_writer = FlowWriter(
@@ -255,6 +260,11 @@ class Runtime:
                     deliveries=DeliveryWorker(deliveries, webhook_client, webhooks, timings),
                     refresher=Refresher(database, refreshes, agent.instances, timings),
                     flow_tester=FlowTester(flow_tests, agent.instances, proposals.schemas, timings),
+                    watch=Watch(
+                        index=index, watched=watched, blobs=blobs, instances=agent.instances, every_secs=watch_secs
+                    )
+                    if watch_secs
+                    else None,
                     timings=timings,
                     concurrency=concurrency,
                 )
@@ -268,7 +278,7 @@ class Runtime:
                 versions=kept,
                 blobs=blobs,
                 proposals=proposals,
-                index=FlowIndex(database),
+                index=index,
                 link=agent.chatflow_link,
                 audit_log=AuditLog(database),
             )

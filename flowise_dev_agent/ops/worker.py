@@ -12,6 +12,7 @@ from procrastinate import JobContext
 
 from flowise_dev_agent.flows.flow_tests import FlowTester
 from flowise_dev_agent.flows.reconciler import Reconciler
+from flowise_dev_agent.flows.watch import Watch
 from flowise_dev_agent.ops.knowledge_refresh import Refresher
 from flowise_dev_agent.persistence import Database, Queue, Retention
 from flowise_dev_agent.persistence.queue import (
@@ -59,6 +60,7 @@ class Worker:
         deliveries: DeliveryWorker,
         refresher: Refresher,
         flow_tester: FlowTester,
+        watch: Watch | None,
         timings: Timings,
         concurrency: int,
     ) -> None:
@@ -71,6 +73,7 @@ class Worker:
         self._deliveries = deliveries
         self._refresher = refresher
         self._flow_tester = flow_tester
+        self._watch = watch
         self._timings = timings
         self._concurrency = concurrency
         self._tasks: list[asyncio.Task[None]] = []
@@ -93,6 +96,8 @@ class Worker:
             asyncio.create_task(self._supervise([DELIVERY_QUEUE], self._deliveries.concurrency), name="webhooks"),
             asyncio.create_task(self._lost_work.run(), name="recovery"),
         ]
+        if self._watch is not None:
+            self._tasks.append(asyncio.create_task(self._watch.run(), name="watch"))
         return self
 
     async def __aexit__(

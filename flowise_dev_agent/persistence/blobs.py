@@ -1,6 +1,7 @@
 """Content-addressed texts (whole flows, prompts, raw bodies), referenced by checkpoints by their hash."""
 
 import hashlib
+import zlib
 from uuid import UUID
 
 from flowise_dev_agent.errors import InvalidInputError
@@ -25,18 +26,20 @@ class Blobs:
         return sha256
 
     async def get(self, sha256: str) -> str:
-        """The text with this hash, from a session or kept from a deleted one.
+        """The text with this hash: from a session, kept from a deleted one, or seen by the watch.
 
         Raises InvalidInputError if there is none.
         """
         row = await self._database.fetch_one(
-            "SELECT content FROM blobs WHERE sha256 = %(sha256)s"
-            " UNION ALL SELECT content FROM kept_flows WHERE sha256 = %(sha256)s LIMIT 1",
+            "SELECT content, false AS packed FROM blobs WHERE sha256 = %(sha256)s"
+            " UNION ALL SELECT content, false FROM kept_flows WHERE sha256 = %(sha256)s"
+            " UNION ALL SELECT content, true FROM watched_texts WHERE sha256 = %(sha256)s LIMIT 1",
             {"sha256": sha256},
         )
         if row is None:
             raise InvalidInputError(said("error.no_blob", sha=sha256[:12]))
-        return bytes(row["content"]).decode()
+        content = bytes(row["content"])
+        return (zlib.decompress(content) if row["packed"] else content).decode()
 
     async def of_session(self, session_id: UUID, sha256: str) -> str | None:
         """The text with this hash if it belongs to the session, else None."""

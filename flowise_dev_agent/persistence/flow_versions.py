@@ -1,9 +1,10 @@
-"""Versions of chatflows: name and text of a flow before and after each write of a session. The texts are blobs."""
+"""Versions of chatflows: name and text of a flow before and after each write of a session, and what the watch saw
+between them. The texts are blobs, or those of the watch."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import Final, LiteralString
 from uuid import UUID
 
 from psycopg.errors import UniqueViolation
@@ -13,12 +14,21 @@ from flowise_dev_agent.persistence.blobs import Blobs, encoded
 from flowise_dev_agent.persistence.database import Database
 from flowise_dev_agent.schemas.base import JsonObject
 
-_COLUMNS: Final = (
+#: The reason of a version that the watch saw.
+WATCHED: Final[LiteralString] = "flowise"
+_COLUMNS: Final[LiteralString] = (
     "session_id, instance_id, chatflow_id, number, name, reason, iteration, sha256, updated_date, created_at, version,"
     " settings"
 )
+#: The versions of sessions that the caller sees, and what the watch saw.
+EVERY_VERSION: Final[LiteralString] = f"""
+    (SELECT id, {_COLUMNS}, NULL::boolean AS first, false AS moved FROM flow_versions
+    UNION ALL
+    SELECT id, NULL, instance_id, chatflow_id, NULL, name, '{WATCHED}', 0, sha256, updated_date, created_at, version,
+        settings, first, moved FROM watched_versions)
+"""
 # The text and its version. Of two concurrent inserts with the same number one fails and retries.
-_RECORD: Final = """
+_RECORD: Final = f"""
     WITH text AS (
         INSERT INTO blobs (session_id, sha256, content)
         SELECT id, %(sha)s, %(content)s FROM sessions WHERE id = %(session)s
@@ -32,7 +42,7 @@ _RECORD: Final = """
            COALESCE((
                SELECT version + (
                    sha256 <> %(sha)s OR name <> %(name)s OR COALESCE(settings <> %(settings)s, false)
-               )::int FROM flow_versions
+               )::int FROM {EVERY_VERSION} AS every
                WHERE instance_id = %(instance)s AND chatflow_id = %(chatflow)s ORDER BY id DESC LIMIT 1
            ), 1)
     FROM sessions
@@ -45,40 +55,50 @@ _RECORD: Final = """
         AND newest.settings IS NOT DISTINCT FROM %(settings)s)
 """
 _TRIES: Final = 5
+_AUTHOR: Final = """
+    (SELECT actor FROM audit_log WHERE session_id = kept.session_id AND action LIKE 'write.%%'
+     AND after_sha256 = kept.sha256 ORDER BY abs(EXTRACT(epoch FROM ts - kept.created_at)) LIMIT 1) AS by
+"""
 _NUMBERED: Final = f"""
-    SELECT {", ".join(f"kept.{name}" for name in _COLUMNS.split(", "))},
-           COALESCE(session.name, left(session.requirement, 200)) AS wish, mark.note AS bookmark,
-           (SELECT max(version) FROM flow_versions WHERE chatflow_id = %(chatflow)s) = kept.version AS current,
-           (SELECT min(version) FROM flow_versions AS earlier WHERE earlier.chatflow_id = kept.chatflow_id
-            AND earlier.instance_id = kept.instance_id AND earlier.sha256 = kept.sha256 AND earlier.name = kept.name
+    WITH every AS NOT MATERIALIZED (SELECT * FROM {EVERY_VERSION} AS kept WHERE chatflow_id = %(chatflow)s)
+    SELECT {", ".join(f"kept.{name}" for name in _COLUMNS.split(", "))}, kept.first, kept.moved,
+           COALESCE(session.name, left(session.requirement, 200), '') AS wish, mark.note AS bookmark,
+           (SELECT max(version) FROM every) = kept.version AS current,
+           (SELECT min(version) FROM every AS earlier
+            WHERE earlier.instance_id = kept.instance_id AND earlier.sha256 = kept.sha256 AND earlier.name = kept.name
             AND earlier.settings IS NOT DISTINCT FROM kept.settings
             AND earlier.version < kept.version) AS same_as,
            NULLIF(before.name, kept.name) AS renamed_from, before.sha256 = kept.sha256 AS same_text,
-           (SELECT actor FROM audit_log WHERE session_id = kept.session_id AND action LIKE 'write.%%'
-            AND after_sha256 = kept.sha256 ORDER BY abs(EXTRACT(epoch FROM ts - kept.created_at)) LIMIT 1) AS by
-    FROM flow_versions AS kept JOIN sessions AS session ON session.id = kept.session_id
+           {_AUTHOR}
+    FROM every AS kept LEFT JOIN sessions AS session ON session.id = kept.session_id
     LEFT JOIN version_bookmarks AS mark ON mark.chatflow_id = kept.chatflow_id AND mark.version = kept.version
     LEFT JOIN LATERAL (
-        SELECT name, sha256 FROM flow_versions AS earlier
-        WHERE earlier.chatflow_id = kept.chatflow_id AND earlier.instance_id = kept.instance_id
+        SELECT name, sha256 FROM every AS earlier
+        WHERE earlier.instance_id = kept.instance_id
         AND earlier.version < kept.version ORDER BY earlier.version DESC, earlier.id DESC LIMIT 1
     ) AS before ON true
-    WHERE kept.chatflow_id = %(chatflow)s AND kept.version IN (
-        SELECT DISTINCT version FROM flow_versions
-        WHERE chatflow_id = %(chatflow)s AND (%(before)s::int IS NULL OR version < %(before)s)
+    WHERE kept.version IN (
+        SELECT DISTINCT version FROM every WHERE (%(before)s::int IS NULL OR version < %(before)s)
         ORDER BY version DESC LIMIT %(limit)s)
     ORDER BY kept.version DESC, kept.id
+"""
+_OF_CHATFLOW: Final = f"""
+    SELECT {_COLUMNS}, {_AUTHOR} FROM {EVERY_VERSION} AS kept WHERE chatflow_id = %(chatflow)s
+    AND (%(version)s::int IS NULL OR version = %(version)s) ORDER BY id
 """
 
 
 @dataclass(frozen=True)
-class FlowVersion:
-    """One state of a chatflow. `reason` says when it was recorded: `before_<write>` or `<write>`."""
+class KeptVersion:
+    """One state of a chatflow. `reason` says when it was recorded: `before_<write>`, `<write>`, or WATCHED.
 
-    session_id: UUID
+    Session and number are None for a state that the watch saw.
+    """
+
+    session_id: UUID | None
     instance_id: str
     chatflow_id: str
-    number: int
+    number: int | None
     name: str
     reason: str
     iteration: int
@@ -92,18 +112,36 @@ class FlowVersion:
 
     @property
     def label(self) -> str:
-        """`v1.0`, `v2.0`, ... counted within the session."""
-        return f"v{self.number}.0"
+        """`v1.0`, `v2.0`, ... counted within the session; '' without one."""
+        return f"v{self.number}.0" if self.number else ""
 
 
 @dataclass(frozen=True)
-class NumberedRow(FlowVersion):
+class FlowVersion(KeptVersion):
+    """A state that a session found or wrote."""
+
+    session_id: UUID
+    number: int
+
+
+@dataclass(frozen=True)
+class AuthoredVersion(KeptVersion):
+    """A version with the actor of its write; None for what nobody of this service wrote."""
+
+    by: str | None
+
+
+@dataclass(frozen=True)
+class NumberedRow(AuthoredVersion):
     """A version for the list of a flow's versions.
 
     It has its session's title, its bookmark, its author, the first earlier number with the same text and name, and the
-    previous version's name if that differs.
+    previous version's name if that differs. `first`: the watch found the flow so, which is nobody's edit; `moved`: only
+    nodes were moved; None until that is known.
     """
 
+    first: bool | None
+    moved: bool | None
     wish: str
     bookmark: str | None
     current: bool
@@ -111,7 +149,6 @@ class NumberedRow(FlowVersion):
     renamed_from: str | None
     #: True if the text equals the previous version's; None for the first.
     same_text: bool | None
-    by: str | None
 
 
 # From the session that wrote last: its end changes the flow after the last version, but not its text.
@@ -194,13 +231,10 @@ class Versions:
             FlowVersion, f"SELECT {_COLUMNS} FROM flow_versions WHERE session_id = %s ORDER BY number", (session_id,)
         )
 
-    async def of_chatflow(self, chatflow_id: str, *, limit: int = 100) -> list[FlowVersion]:
+    async def of_chatflow(self, chatflow_id: str, *, limit: int = 100) -> list[AuthoredVersion]:
         """Versions of a chatflow across sessions and instances, newest first."""
-        return await self._database.rows(
-            FlowVersion,
-            f"SELECT {_COLUMNS} FROM flow_versions WHERE chatflow_id = %s ORDER BY id DESC LIMIT %s",
-            (chatflow_id, limit),
-        )
+        params = {"chatflow": chatflow_id, "version": None, "limit": limit}
+        return await self._database.rows(AuthoredVersion, f"{_OF_CHATFLOW} DESC LIMIT %(limit)s", params)
 
     async def numbered(self, chatflow_id: str, *, limit: int, before: int | None = None) -> list[NumberedRow]:
         """The rows of the newest `limit` numbers below `before`, newest number first and in each the oldest row."""
@@ -217,17 +251,15 @@ class Versions:
     async def was_renamed(self, chatflow_id: str) -> bool:
         """True if the chatflow's versions have several names."""
         row = await self._database.fetch_one(
-            "SELECT count(DISTINCT name) > 1 AS renamed FROM flow_versions WHERE chatflow_id = %s", (chatflow_id,)
+            f"SELECT count(DISTINCT name) > 1 AS renamed FROM {EVERY_VERSION} AS every WHERE chatflow_id = %s",
+            (chatflow_id,),
         )
         return row is not None and bool(row["renamed"])
 
-    async def with_number(self, chatflow_id: str, version: int) -> FlowVersion | None:
+    async def with_number(self, chatflow_id: str, version: int) -> AuthoredVersion | None:
         """A version by its number over all sessions."""
-        return await self._database.row(
-            FlowVersion,
-            f"SELECT {_COLUMNS} FROM flow_versions WHERE chatflow_id = %s AND version = %s ORDER BY id LIMIT 1",
-            (chatflow_id, version),
-        )
+        params = {"chatflow": chatflow_id, "version": version}
+        return await self._database.row(AuthoredVersion, f"{_OF_CHATFLOW} LIMIT 1", params)
 
     async def bookmark(self, chatflow_id: str, version: int, note: str | None) -> None:
         """Bookmark a version, or remove the bookmark (None)."""
@@ -243,6 +275,6 @@ class Versions:
                     (chatflow_id, version, note),
                 )
 
-    async def text(self, version: FlowVersion) -> str:
+    async def text(self, version: KeptVersion) -> str:
         """The flowData of a version, byte for byte."""
         return await self._blobs.get(version.sha256)

@@ -20,6 +20,7 @@ $$;
 
 REVOKE ALL ON api_keys, owners, sign_ins, connections, model_capabilities FROM fda_app;
 REVOKE INSERT, UPDATE, DELETE ON schema_migrations, schema_parts, checkpoint_migrations FROM fda_app;
+REVOKE INSERT, UPDATE, DELETE ON watched_versions, watched_texts, deleted_flows FROM fda_app;
 
 GRANT SELECT ON schema_migrations, schema_parts TO fda_system;
 GRANT SELECT, INSERT, UPDATE ON api_keys, owners, probe TO fda_system;
@@ -30,6 +31,9 @@ GRANT SELECT ON shares TO fda_system;
 GRANT SELECT, UPDATE ON runs, webhook_deliveries, knowledge_refreshes, flow_tests, write_intents TO fda_system;
 GRANT SELECT, UPDATE (updated_at) ON sessions TO fda_system;
 GRANT SELECT ON webhook_endpoints TO fda_system;
+-- What the watch sees belongs to no owner. It is told from what sessions of all owners found and wrote.
+GRANT SELECT, INSERT, UPDATE, DELETE ON watched_versions, watched_texts, deleted_flows TO fda_system;
+GRANT SELECT ON flow_versions, version_bookmarks, kept_flows, instance_flows TO fda_system;
 -- Removing what is old.
 GRANT SELECT, DELETE ON session_events, blobs, attachments, node_artifacts TO fda_system;
 GRANT SELECT, UPDATE, DELETE ON checkpoints, checkpoint_blobs, checkpoint_writes TO fda_system;

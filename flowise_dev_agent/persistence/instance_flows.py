@@ -44,11 +44,12 @@ class FlowRow:
 
 @dataclass(frozen=True)
 class IndexedFlow:
-    """A flow with its words, each with its best place."""
+    """A flow with its words, each with its best place. `sha256`: its text, once the watch has recorded it."""
 
     row: FlowRow
     words: Mapping[str, Place]
     picture: FlowPicture
+    sha256: str | None = None
 
 
 @dataclass(frozen=True)
@@ -111,16 +112,17 @@ _COLUMNS: Final[LiteralString] = "id, updated_date, name, type, tags, draft, dep
 _OF_INSTANCE: Final[LiteralString] = "instance_id = %(instance)s AND endpoint = %(endpoint)s"
 _USABLE: Final[LiteralString] = f"{_OF_INSTANCE} AND NOT draft AND type = ANY(%(kinds)s)"
 _KEEP: Final = f"""
-    INSERT INTO instance_flows AS kept (instance_id, endpoint, {_COLUMNS}, name_words, heading, words, picture)
-    SELECT %(instance)s, %(endpoint)s, {_COLUMNS}, name_words, heading::tsvector, words::tsvector, picture
+    INSERT INTO instance_flows AS kept (instance_id, endpoint, {_COLUMNS}, name_words, heading, words, picture, sha256)
+    SELECT %(instance)s, %(endpoint)s, {_COLUMNS}, name_words, heading::tsvector, words::tsvector, picture, sha256
     FROM jsonb_to_recordset(%(flows)s) AS given (
         id text, updated_date text, name text, type text, tags text[], draft boolean, deployed boolean, public boolean,
-        nodes integer, node_types text[], about text, name_words text, heading text, words text, picture jsonb)
+        nodes integer, node_types text[], about text, name_words text, heading text, words text, picture jsonb,
+        sha256 text)
     ON CONFLICT (instance_id, endpoint, id) DO UPDATE SET
         updated_date = excluded.updated_date, name = excluded.name, type = excluded.type, tags = excluded.tags,
         draft = excluded.draft, deployed = excluded.deployed, public = excluded.public, nodes = excluded.nodes,
         node_types = excluded.node_types, about = excluded.about, name_words = excluded.name_words,
-        heading = excluded.heading, words = excluded.words, picture = excluded.picture
+        heading = excluded.heading, words = excluded.words, picture = excluded.picture, sha256 = excluded.sha256
 """
 _PAGE: Final = f"""
     WITH fitting AS (
@@ -196,11 +198,12 @@ class InstanceFlows:
 
     # --- keeping ---------------------------------------------------------------------------------------------------
 
-    async def dates(self, ids: Sequence[str]) -> dict[str, str]:
-        """Dates of the last change of these flows, as far as known."""
+    async def dates(self, ids: Sequence[str], *, watched: bool = False) -> dict[str, str]:
+        """Dates of the last change of these flows, as far as known; with `watched` of those that the watch recorded."""
         rows = await self._database.fetch_all(
-            f"SELECT id, updated_date FROM instance_flows WHERE {_OF_INSTANCE} AND id = ANY(%(ids)s)",
-            {**self._instance, "ids": list(ids)},
+            f"SELECT id, updated_date FROM instance_flows WHERE {_OF_INSTANCE} AND id = ANY(%(ids)s)"
+            " AND (sha256 IS NOT NULL OR NOT %(watched)s)",
+            {**self._instance, "ids": list(ids), "watched": watched},
         )
         return {str(row["id"]): str(row["updated_date"]) for row in rows}
 
@@ -324,6 +327,7 @@ def _stored(flow: IndexedFlow) -> dict[str, Any]:
         "heading": " ".join(f"{_quoted(word)}:1{weight}" for word, weight in heading),
         "words": _vector(flow.words),
         "picture": asdict(flow.picture),
+        "sha256": flow.sha256,
     }
 
 

@@ -66,6 +66,37 @@ _OLD_REQUESTS: Final = f"""
     DELETE FROM done_requests WHERE (owner, key) IN (
         SELECT owner, key FROM done_requests WHERE created_at < now() - {KEPT} LIMIT %(batch)s)
 """
+#: Of what the watch saw: all of 7 days, the last of each day for 90 days. The newest state of a flow stays while the
+#: flow is there; what has a bookmark, and what a session found or wrote, always.
+_OLD_WATCHED: Final = """
+    DELETE FROM watched_versions WHERE id IN (
+        SELECT id FROM (
+            SELECT id, chatflow_id, version, sha256, created_at,
+                row_number() OVER (PARTITION BY instance_id, chatflow_id ORDER BY id DESC) AS place,
+                row_number() OVER (PARTITION BY instance_id, chatflow_id, date_trunc('day', created_at, 'UTC')
+                    ORDER BY id DESC) AS of_day
+            FROM watched_versions) AS kept
+        WHERE created_at < now() - interval '7 days' AND (of_day > 1 OR created_at < now() - interval '90 days')
+        AND (place > 1 OR EXISTS (
+            SELECT 1 FROM deleted_flows AS gone
+            WHERE gone.id = kept.chatflow_id AND gone.noticed_at < now() - interval '90 days'))
+        AND NOT EXISTS (SELECT 1 FROM version_bookmarks AS mark
+            WHERE mark.chatflow_id = kept.chatflow_id AND mark.version = kept.version)
+        AND NOT EXISTS (SELECT 1 FROM flow_versions AS live
+            WHERE live.chatflow_id = kept.chatflow_id AND live.sha256 = kept.sha256)
+        LIMIT %(batch)s)
+"""
+#: The age is checked where the row is deleted, too: a text may have been seen again meanwhile.
+_UNUSED_TEXTS: Final = """
+    DELETE FROM watched_texts WHERE seen_at < now() - interval '1 hour' AND sha256 IN (
+        SELECT sha256 FROM watched_texts AS one WHERE seen_at < now() - interval '1 hour'
+        AND NOT EXISTS (SELECT 1 FROM watched_versions WHERE sha256 = one.sha256) LIMIT %(batch)s)
+"""
+_LONG_GONE: Final = """
+    DELETE FROM deleted_flows WHERE id IN (
+        SELECT id FROM deleted_flows AS gone WHERE noticed_at < now() - interval '90 days'
+        AND NOT EXISTS (SELECT 1 FROM watched_versions WHERE chatflow_id = gone.id) LIMIT %(batch)s)
+"""
 _UNPRUNED: Final = """
     SELECT id FROM sessions WHERE status IN ('completed', 'failed', 'cancelled')
     AND (SELECT count(*) FROM checkpoints WHERE thread_id = sessions.id::text) > 1
@@ -89,8 +120,8 @@ class Retention:
         """Remove old data; returns the number of removed rows by kind.
 
         The kinds are sessions, threads, events, stored texts (`artifacts`), artifacts of steps, attachments, responses
-        to `requests`, and threads cut to their last checkpoint (`pruned`). Raises DatabaseUnavailableError; earlier
-        removals stay done.
+        to `requests`, what the watch saw with its texts (`watched`), and threads cut to their last checkpoint
+        (`pruned`). Raises DatabaseUnavailableError; earlier removals stay done.
         """
         with across_owners():
             return await self._pass()
@@ -108,6 +139,9 @@ class Retention:
             "attachments": await self._all(lambda: self._execute(_UNUSED_FILES, 1))
             + await self._all(lambda: self._execute(_OLD_FILES, files), files),
             "requests": await self._all(lambda: self._execute(_OLD_REQUESTS, 1)),
+            "watched": await self._all(lambda: self._execute(_OLD_WATCHED, 1))
+            + await self._all(lambda: self._execute(_UNUSED_TEXTS, 1))
+            + await self._all(lambda: self._execute(_LONG_GONE, 1)),
             "pruned": await self._all(self._prune),
         }
 

@@ -29,12 +29,13 @@ class NumberedVersion(Worded):
         default=None, description="Person who wrote it, as in the audit log; None: somebody in Flowise."
     )
     restores: str | None = Field(default=None, description="The earlier version with the same text and name.")
-    session_id: UUID
-    label: str = Field(description="`v1.0`, `v2.0`, ... within that session.")
+    session_id: UUID | None = Field(description="None for a version that only the watch saw.")
+    label: str = Field(description="`v1.0`, `v2.0`, ... within that session; empty without one.")
     instance: str
     sha256: str
     created_at: datetime
     current: bool = Field(description="The newest that is kept.")
+    moved: bool = Field(default=False, description="Edited in Flowise, where nodes were only moved.")
     bookmark: str | None = Field(default=None, description="The note of a bookmark, null without one.")
 
 
@@ -56,12 +57,19 @@ class VersionView(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
-    label: str = Field(description="`v1.0`, `v2.0`, ... counted within the session.")
-    session_id: UUID
+    label: str = Field(description="`v1.0`, `v2.0`, ... counted within the session; empty without one.")
+    session_id: UUID | None = Field(description="None for a version that the watch saw.")
     instance: str
     chatflow_id: str
     name: str
-    reason: str = Field(description="The write that came next (`before_update`, ...), or that made it (`update`, ...).")
+    reason: str = Field(
+        description="The write that came next (`before_update`, ...), or that made it (`update`, ...); `flowise`: seen "
+        "by the watch."
+    )
+    source: Literal["session", "flowise"] = Field(
+        default="session", description="Written by a session, or saved by somebody in Flowise."
+    )
+    by: str | None = Field(default=None, description="Who wrote it, as in the audit log; None where it is not known.")
     iteration: int
     sha256: str
     created_at: datetime

@@ -15,7 +15,7 @@ from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.flowise.uploads import as_kept
 from flowise_dev_agent.patch import GraphIR, payload_sha256
 from flowise_dev_agent.persistence import FlowVersion, Sessions, Versions, WriteIntents
-from flowise_dev_agent.persistence.flow_versions import NumberedRow
+from flowise_dev_agent.persistence.flow_versions import WATCHED, KeptVersion, NumberedRow
 from flowise_dev_agent.publish import Publisher, changes
 from flowise_dev_agent.redaction import holds_secret, masked
 from flowise_dev_agent.sanitize import shortened
@@ -33,8 +33,8 @@ from flowise_dev_agent.schemas.versions import (
 from flowise_dev_agent.sessions.emission import new_event
 from flowise_dev_agent.texts import text
 
-#: Reasons of versions that a session saw and did not write.
-_SEEN: Final = ("before_", "after_")
+#: Reasons of versions that a session or the watch saw and did not write.
+_SEEN: Final = ("before_", "after_", WATCHED)
 _TITLE_CHARS: Final = 120
 
 
@@ -63,7 +63,7 @@ class FlowVersions:
     async def of_chatflow(self, chatflow_id: str, *, limit: int = 100) -> VersionList:
         """The versions of a chatflow across sessions, newest first."""
         rows = await self._versions.of_chatflow(chatflow_id, limit=limit)
-        return VersionList(versions=[_view(row, current=index == 0) for index, row in enumerate(rows)])
+        return VersionList(versions=[_view(row, current=index == 0, by=row.by) for index, row in enumerate(rows)])
 
     async def numbered(self, chatflow_id: str, *, limit: int, before: int | None = None) -> NumberedVersions:
         """Versions of a chatflow with their numbers, newest first."""
@@ -207,7 +207,7 @@ class FlowVersions:
         )
 
 
-def _view(row: FlowVersion, *, current: bool) -> VersionView:
+def _view(row: KeptVersion, *, current: bool, by: str | None = None) -> VersionView:
     return VersionView(
         label=row.label,
         session_id=row.session_id,
@@ -215,6 +215,8 @@ def _view(row: FlowVersion, *, current: bool) -> VersionView:
         chatflow_id=row.chatflow_id,
         name=masked(row.name),
         reason=row.reason,
+        source="flowise" if row.reason.startswith(_SEEN) else "session",
+        by=by,
         iteration=row.iteration,
         sha256=row.sha256,
         created_at=row.created_at,
@@ -230,7 +232,7 @@ def _numbered(rows: Sequence[NumberedRow]) -> NumberedVersion:
     if restored:
         title, origin = text("version.back", number=first.same_as or 0), "restored"
     elif made is None:
-        title, origin = _found(first), "elsewhere"
+        title, origin = _found(rows), "elsewhere"
     else:
         title, origin = shortened(" ".join(row.wish.split()), _TITLE_CHARS), "session"
     return NumberedVersion(
@@ -248,12 +250,16 @@ def _numbered(rows: Sequence[NumberedRow]) -> NumberedVersion:
         created_at=row.created_at,
         current=row.current,
         bookmark=row.bookmark,
+        moved=made is None and any(one.moved for one in rows),
     )
 
 
-def _found(first: NumberedRow) -> str:
-    if first.version == 1:
+def _found(rows: Sequence[NumberedRow]) -> str:
+    first = rows[0]
+    if first.version == 1 or any(one.first for one in rows):
         return text("version.found")
+    if any(one.moved for one in rows):
+        return text("version.moved")
     return text("version.renamed" if first.renamed_from and first.same_text else "version.changed")
 
 

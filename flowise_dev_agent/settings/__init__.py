@@ -107,6 +107,8 @@ class FlowiseSettings(Group):
     prediction_timeout_secs: float = Field(default=60, gt=0, alias="FLOWISE_PREDICTION_TIMEOUT")
     #: How long a run waits for a server that is away.
     outage_hours: float = Field(default=24, ge=0, alias="FLOWISE_OUTAGE_HOURS")
+    #: How often each server is looked at for changes that people make in Flowise; 0: never.
+    watch_secs: float = Field(default=60, ge=0, alias="FLOWISE_WATCH_SECS")
     headers: _Headers = Field(default=None, alias="FLOWISE_HEADERS")
     instances_json: str | None = Field(default=None, alias="FLOWISE_INSTANCES")
     discover_cache_ttl_secs: float = Field(default=300, ge=0, alias="DISCOVER_CACHE_TTL_SECS")

@@ -48,7 +48,8 @@ SHARED: Final = {
     **dict.fromkeys(("schema_migrations", "schema_parts", "checkpoint_migrations"), "versions of the schema"),
     **dict.fromkeys(("instance_nodes", "node_catalogues", "repaired_nodes"), "what a Flowise server offers"),
     **dict.fromkeys(("instance_templates", "template_contents"), "what a Flowise server offers"),
-    "instance_flows": "what a Flowise server has",
+    **dict.fromkeys(("instance_flows", "deleted_flows", "flow_watches"), "what a Flowise server has"),
+    **dict.fromkeys(("watched_versions", "watched_texts"), "what a Flowise server had"),
     "probe": "whether the database takes writes",
 }
 #: Bound to the service alone: a key or cookie opens before it is known for whom, and all owners use the same

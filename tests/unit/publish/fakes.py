@@ -7,7 +7,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 from flowise_dev_agent.errors import FlowiseError, FlowiseNotFoundError
-from flowise_dev_agent.flowise.models import Chatflow, ChatflowCreate, Credential, NodeList
+from flowise_dev_agent.flowise.models import Chatflow, ChatflowCreate, ChatflowPage, Credential, NodeList
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import OptionEntry
 from flowise_dev_agent.persistence.intents import WriteIntent
@@ -70,6 +70,10 @@ class FakeFlowise:
         if chatflow_id not in self.flows:
             raise FlowiseNotFoundError("no such flow")
         return self.flows[chatflow_id]
+
+    async def list_chatflows(self, page: int = 1, limit: int = 20) -> ChatflowPage:
+        rows = sorted(self.flows.values(), key=lambda row: row.updated_date, reverse=True)
+        return ChatflowPage(data=rows[(page - 1) * limit : page * limit], total=len(rows))
 
     async def find_chatflow_by_category_tag(self, tag: str) -> list[Chatflow]:
         rows = [row for row in self.flows.values() if tag in row.tags]

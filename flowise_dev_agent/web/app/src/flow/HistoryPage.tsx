@@ -32,6 +32,8 @@ export function HistoryPage({ params }: { params: Record<string, string> }) {
   const compare = (from: string, to: string) => go(`/history/${id}?before=${from}&after=${to}`, { replace: true });
   // One press: nothing is lost by it, and the next press takes it back.
   const undo = useRestore();
+  const moves = versions.filter((version) => version.moved);
+  const [unfolded, setUnfolded] = useState(false);
   const earlierThan = (name: string) => versions[versions.findIndex((one) => one.name === name) + 1]?.name ?? name;
   return (
     <div className="stack">
@@ -46,7 +48,7 @@ export function HistoryPage({ params }: { params: Record<string, string> }) {
           </div>
         </div>
         <div className="row">
-          {newest?.current && older && (
+          {newest?.current && older?.session_id && (
             <button type="button" className="button" disabled={undo.isPending} onClick={() => undo.mutate(older)}>
               {t("Undo {{name}}", { name: newest.name })}
             </button>
@@ -65,7 +67,7 @@ export function HistoryPage({ params }: { params: Record<string, string> }) {
         <div className="history">
           <section className="stack tight" aria-label={t("Versions")}>
             <ol className="plain version-list">
-              {versions.map((version) => (
+              {(unfolded ? versions : versions.filter((version) => !version.moved)).map((version) => (
                 <Version
                   key={version.name}
                   flow={id}
@@ -76,6 +78,16 @@ export function HistoryPage({ params }: { params: Record<string, string> }) {
                 />
               ))}
             </ol>
+            {moves.length > 0 && (
+              <button
+                type="button"
+                className="button plain"
+                aria-pressed={unfolded}
+                onClick={() => setUnfolded(!unfolded)}
+              >
+                {t("Also where nodes were only moved ({{count}})", { count: moves.length })}
+              </button>
+            )}
             {pages.hasNextPage && (
               <button
                 type="button"
@@ -104,7 +116,9 @@ function useRestore() {
   return useMutation({
     mutationFn: ({ session_id, label }: NumberedVersion) =>
       dataOf(
-        api.POST("/sessions/{session_id}/rollback", { params: { path: { session_id }, query: { version: label } } }),
+        api.POST("/sessions/{session_id}/rollback", {
+          params: { path: { session_id: session_id ?? "" }, query: { version: label } },
+        }),
       ),
     onSuccess: refresh,
   });
@@ -164,7 +178,7 @@ function Version({ flow, version, called, shown, onShow }: VersionProps) {
       <Renamed from={version.renamed_from} to={version.flow_name} />
       <p className="row">
         {version.current && <span className="badge ok">{t("current")}</span>}
-        {version.origin === "elsewhere" && <span className="badge">{t("saved by someone else")}</span>}
+        {version.origin === "elsewhere" && <span className="badge">{t("edited in Flowise")}</span>}
         {version.restores && <span className="badge">{t("as {{name}}", { name: version.restores })}</span>}
         <small>
           <time dateTime={version.created_at} title={moment(version.created_at)}>
@@ -184,9 +198,9 @@ function Version({ flow, version, called, shown, onShow }: VersionProps) {
         </button>
       </p>
       <div className="row">
-        <Link href={`/s/${version.session_id}`}>{t("Conversation")}</Link>
+        {version.session_id && <Link href={`/s/${version.session_id}`}>{t("Conversation")}</Link>}
         {version.current && version.name === "v1" && version.origin === "session" && <TakeBack version={version} />}
-        {!version.current && (
+        {!version.current && version.session_id && (
           <ConfirmButton
             label={t("Go back")}
             name={t("Go back to {{name}}", { name })}
@@ -213,7 +227,11 @@ export function TakeBack({ version }: { version: NumberedVersion }) {
   const { session_id, flow_name: name } = version;
   const { data, error, isPending, mutate } = useMutation({
     mutationFn: (created: "delete" | "undeploy") =>
-      dataOf(api.POST("/sessions/{session_id}/rollback", { params: { path: { session_id }, query: { created } } })),
+      dataOf(
+        api.POST("/sessions/{session_id}/rollback", {
+          params: { path: { session_id: session_id ?? "" }, query: { created } },
+        }),
+      ),
     onSuccess: () => queries.invalidateQueries(),
   });
   if (data) {

@@ -1,0 +1,99 @@
+"""The watch: notices what people change in Flowise itself, and keeps each state as a version."""
+
+import asyncio
+import logging
+import random
+from typing import Final
+
+from flowise_dev_agent.errors import (
+    ConnectionUnreadableError,
+    DatabaseUnavailableError,
+    FlowiseAuthError,
+    FlowiseError,
+    InvalidInputError,
+    PatchError,
+)
+from flowise_dev_agent.flowise.instances import Instances
+from flowise_dev_agent.knowledge.flow_index import FlowIndex
+from flowise_dev_agent.patch import GraphIR, diff
+from flowise_dev_agent.persistence import Blobs
+from flowise_dev_agent.persistence.database import across_owners
+from flowise_dev_agent.persistence.watched_versions import Edit, WatchedVersions
+
+logger = logging.getLogger(__name__)
+
+#: Edits compared in one turn; the others wait for the next one.
+_BATCH: Final = 50
+#: Seconds until a server whose key may not list flows is asked again.
+_REFUSED_SECS: Final = 900.0
+#: A process looks this often, as part of the interval, for a server whose turn it is.
+_LOOKS: Final = 0.2
+
+
+class Watch:
+    """Looks at each instance every `every_secs` seconds; of several processes one at a time takes the turn.
+
+    A turn is one request for the newest flow; if something has changed, pages of the flows that did.
+    """
+
+    def __init__(
+        self, *, index: FlowIndex, watched: WatchedVersions, blobs: Blobs, instances: Instances, every_secs: float
+    ) -> None:
+        self._index = index
+        self._watched = watched
+        self._blobs = blobs
+        self._instances = instances
+        self._every_secs = every_secs
+        self._failing: set[str] = set()
+
+    async def run(self) -> None:
+        """Take turns until cancelled."""
+        while True:
+            for instance_id in self._instances.ids:
+                try:
+                    if await self._watched.claim(instance_id, self._endpoint(instance_id), self._every_secs):
+                        await self.look(instance_id)
+                except DatabaseUnavailableError:
+                    logger.warning("The database does not answer; the watch of '%s' continues later.", instance_id)
+                except Exception:
+                    logger.exception("The watch of '%s' failed; it continues at its next turn.", instance_id)
+            await asyncio.sleep(self._every_secs * _LOOKS * random.uniform(0.8, 1.2))  # noqa: S311 - only spreads looks
+
+    async def look(self, instance_id: str) -> None:
+        """Take one turn. A server that does not answer is looked at again at the next one."""
+        try:
+            await self._index.current(instance_id, self._instances.client(instance_id))
+        except FlowiseAuthError:
+            await self._watched.postpone(instance_id, self._endpoint(instance_id), _REFUSED_SECS)
+            self._warn(instance_id, "its key may not list flows")
+        except (FlowiseError, InvalidInputError, ConnectionUnreadableError) as error:
+            self._warn(instance_id, error.message)
+        else:
+            self._failing.discard(instance_id)
+        for edit in await self._watched.edits(instance_id, _BATCH):
+            await self._watched.compared(edit, moved=await self._only_moved(edit))
+
+    def _endpoint(self, instance_id: str) -> str:
+        return self._instances.endpoint(instance_id)
+
+    def _warn(self, instance_id: str, why: str) -> None:
+        """Log once until it works again."""
+        if instance_id not in self._failing:
+            logger.warning("'%s' is not watched now: %s", instance_id, why)
+        self._failing.add(instance_id)
+
+    async def _only_moved(self, edit: Edit) -> bool:
+        if edit.before_sha256 in (None, edit.sha256):
+            return False  # of a renamed flow the texts are the same
+        try:
+            with across_owners():
+                before, after = [await self._blobs.get(sha256) for sha256 in (edit.before_sha256, edit.sha256)]
+            return await asyncio.to_thread(_differs_by_places, before, after)
+        except (InvalidInputError, PatchError):
+            return False  # gone with its session, or not a flow
+
+
+def _differs_by_places(before: str, after: str) -> bool:
+    found = diff(GraphIR.from_flow_data(before), GraphIR.from_flow_data(after))
+    others = (found.added, found.removed, found.changed, found.connected, found.disconnected)
+    return bool(found.moved) and not any(others)

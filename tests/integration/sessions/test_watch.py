@@ -1,0 +1,319 @@
+"""The watch: what people save in Flowise becomes versions, once each, and what sessions write does not."""
+
+import json
+from collections.abc import AsyncIterator
+from time import process_time
+from typing import Any, cast
+from uuid import uuid4
+
+import pytest
+from psycopg import sql
+
+from flowise_dev_agent.caller import serving
+from flowise_dev_agent.errors import FlowiseAuthError
+from flowise_dev_agent.flowise.instances import Instances
+from flowise_dev_agent.flowise.models import Chatflow, ChatflowPage
+from flowise_dev_agent.flows.watch import Watch
+from flowise_dev_agent.knowledge.flow_index import FlowIndex
+from flowise_dev_agent.knowledge.nodes import NodeStore
+from flowise_dev_agent.ops import Runtime
+from flowise_dev_agent.persistence import Blobs, Database, Queue, Retention, Sessions, WatchedVersions
+from flowise_dev_agent.settings import RetentionSettings
+from tests.fixtures.database import superuser
+from tests.integration.sessions.test_flow_writes import apply, edited
+from tests.writing_world import BOT, Servers, writing_service
+
+
+@pytest.fixture
+def servers(catalogue: NodeStore) -> Servers:
+    return Servers(catalogue)
+
+
+@pytest.fixture
+async def runtime(database_dsn: str, servers: Servers) -> AsyncIterator[Runtime]:
+    async with writing_service(database_dsn, servers) as runtime:
+        yield runtime
+
+
+def watch_of(database: Database, instances: object) -> Watch:
+    watched = WatchedVersions(database)
+    return Watch(
+        index=FlowIndex(database, watched=watched),
+        watched=watched,
+        blobs=Blobs(database),
+        instances=cast(Instances, instances),
+        every_secs=60,
+    )
+
+
+@pytest.fixture
+def watch(runtime: Runtime, servers: Servers) -> Watch:
+    return watch_of(runtime.db, servers)
+
+
+def saved(servers: Servers, text: str, second: int, **columns: Any) -> None:
+    """Somebody saves the flow in Flowise."""
+    date = f"2027-06-01T00:00:{second:02}.000Z"
+    servers.dev.flows[BOT] = servers.dev.flows[BOT].model_copy(
+        update={"flow_data": text, "updated_date": date, **columns}
+    )
+
+
+def moved(text: str) -> str:
+    document = json.loads(text)
+    document["nodes"][0]["position"]["x"] += 400
+    return json.dumps(document)
+
+
+async def listed(runtime: Runtime) -> list[tuple[str, str, str]]:
+    found = await runtime.versions.numbered(BOT, limit=50)
+    return [(one.name, one.title, one.origin) for one in reversed(found.versions)]
+
+
+async def test_each_state_seen_in_flowise_is_a_version_once(runtime: Runtime, servers: Servers, watch: Watch) -> None:
+    first = servers.dev.flows[BOT].flow_data
+    await watch.look("dev")
+    second = edited(servers, BOT)
+    for _ in range(2):
+        await watch.look("dev")
+    await watch_of(runtime.db, servers).look("dev")
+    saved(servers, moved(second), 1)
+    await watch.look("dev")
+    saved(servers, moved(second), 2, name="Robot")
+    await watch.look("dev")
+    saved(servers, first, 3, name="Robot")
+    await watch.look("dev")
+    assert await listed(runtime) == [
+        ("v1", "As it was found", "elsewhere"),
+        ("v2", "Changed in Flowise", "elsewhere"),
+        ("v3", "Nodes moved in Flowise", "elsewhere"),
+        ("v4", "Renamed in Flowise", "elsewhere"),
+        ("v5", "Changed in Flowise", "elsewhere"),
+    ]
+    folded = [one.moved for one in (await runtime.versions.numbered(BOT, limit=50)).versions]
+    assert folded == [False, False, True, False, False]
+    history = (await runtime.versions.of_chatflow(BOT)).versions
+    assert {(one.source, one.by, one.session_id, one.label) for one in history} == {("flowise", None, None, "")}
+    kept = [await runtime.flows.document(BOT, None)]
+    assert kept[0].flow_data == first
+    texts = Blobs(runtime.db)
+    assert [await texts.get(one.sha256) for one in history] == [first, moved(second), moved(second), second, first]
+    change = await runtime.flows.compare(BOT, "v1", "v2")
+    assert len(change.diff.changed) == 1
+
+
+@pytest.mark.parametrize("order", ["the version first", "the watch first"])
+async def test_a_write_of_a_session_is_no_edit_of_a_stranger(
+    order: str, runtime: Runtime, servers: Servers, watch: Watch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await watch.look("dev")
+    if order == "the watch first":
+        keep = type(servers.dev).get_chatflow
+
+        async def looked_at_first(self: Any, chatflow_id: str) -> Chatflow:
+            await watch_of(runtime.db, servers).look("dev")
+            return await keep(self, chatflow_id)
+
+        monkeypatch.setattr(type(servers.dev), "get_chatflow", looked_at_first)
+    await apply(runtime)
+    await watch.look("dev")
+    expected = [("v1", "As it was found", "elsewhere"), ("v2", "Change 'Bot'", "session")]
+    assert await listed(runtime) == expected
+    # A flow that is deployed has another date, and the same text.
+    saved(servers, servers.dev.flows[BOT].flow_data, 5, deployed=True)
+    await watch.look("dev")
+    assert await listed(runtime) == expected
+    async with runtime.db.connection() as connection:
+        rows = await (await connection.execute("SELECT count(*) AS rows FROM watched_versions")).fetchone()
+    assert rows == {"rows": 1}
+
+
+async def test_what_a_stranger_puts_back_after_a_session_is_theirs(
+    runtime: Runtime, servers: Servers, watch: Watch
+) -> None:
+    before = servers.dev.flows[BOT].flow_data
+    await watch.look("dev")
+    await apply(runtime)
+    ours = servers.dev.flows[BOT].flow_data
+    await watch.look("dev")
+    for second, text in enumerate((before, ours)):
+        saved(servers, text, second)
+        await watch.look("dev")
+    assert [(name, origin) for name, _, origin in await listed(runtime)] == [
+        ("v1", "elsewhere"),
+        ("v2", "session"),
+        ("v3", "elsewhere"),
+        ("v4", "elsewhere"),
+    ]
+
+
+async def test_an_edit_that_a_session_saw_first_is_seen_by_other_owners_too(
+    runtime: Runtime, servers: Servers, watch: Watch
+) -> None:
+    await watch.look("dev")
+    edited(servers, BOT)
+    await apply(runtime)
+    # The session kept it as what it found; the write that came over it belongs to its owner.
+    assert [origin for _, _, origin in await listed(runtime)] == ["elsewhere", "elsewhere", "session"]
+    saved(servers, edited_again(servers), 7)
+    await watch.look("dev")
+    with serving("legal"):
+        theirs = await listed(runtime)
+    assert [(name, origin) for name, _, origin in theirs] == [("v1", "elsewhere"), ("v4", "elsewhere")]
+    assert [name for name, _, _ in await listed(runtime)] == ["v1", "v2", "v3", "v4"]
+
+
+def edited_again(servers: Servers) -> str:
+    return servers.dev.flows[BOT].flow_data.replace('"My memory"', '"Another memory"')
+
+
+async def test_deleted_flows_are_noticed_but_not_those_that_only_left_the_page(
+    runtime: Runtime, servers: Servers, watch: Watch
+) -> None:
+    await watch.look("dev")
+    row = servers.dev.flows.pop(BOT)
+    await watch.look("dev")
+    async with runtime.db.connection() as connection:
+        gone = await (await connection.execute("SELECT id, name, type FROM deleted_flows")).fetchall()
+    assert gone == [{"id": BOT, "name": "Bot", "type": "CHATFLOW"}]
+    servers.dev.flows[BOT] = row
+
+
+async def test_of_what_was_seen_the_last_of_each_day_is_kept_for_90_days_and_the_newest_always(
+    runtime: Runtime, servers: Servers, watch: Watch
+) -> None:
+    text = servers.dev.flows[BOT].flow_data
+    for second in range(8):
+        saved(servers, text.replace('"Buffer Memory"', f'"Memory {second}"'), second)
+        await watch.look("dev")
+    # v1 to v8; v3 has a bookmark.
+    await runtime.versions.bookmark(BOT, 3, "")
+    ages = [100, 100, 100, 30, 30, 8, 6, 6]
+    async with superuser(runtime.db) as connection:
+        for number, days in enumerate(ages, 1):
+            await connection.execute(
+                "UPDATE watched_versions SET created_at = now() - make_interval(days => %s) WHERE version = %s",
+                (days, number),
+            )
+        await connection.execute("UPDATE watched_texts SET seen_at = now() - interval '2 hours'")
+    retention = Retention(runtime.db, Sessions(runtime.db, Queue("")), RetentionSettings())
+    removed = await retention.pass_once()
+    assert [name for name, _, _ in await listed(runtime)] == ["v3", "v5", "v6", "v7", "v8"]
+    assert removed["watched"] == 2 * 3
+    servers.dev.flows.pop(BOT)
+    await watch.look("dev")
+    async with superuser(runtime.db) as connection:
+        for table, column in (("watched_versions", "created_at"), ("deleted_flows", "noticed_at")):
+            await connection.execute(
+                sql.SQL("UPDATE {} SET {} = now() - interval '91 days'").format(
+                    sql.Identifier(table), sql.Identifier(column)
+                )
+            )
+    await retention.pass_once()
+    assert [name for name, _, _ in await listed(runtime)] == ["v3"]
+
+
+class Listed:
+    """A server with many flows that counts requests."""
+
+    endpoint = "http://many.test"
+    ids = ("many",)
+
+    def __init__(self, rows: list[Chatflow]) -> None:
+        self.rows = rows
+        self.sizes: list[int] = []
+        self.refuses = False
+
+    def client(self, _: str) -> "Listed":
+        return self
+
+    async def list_chatflows(self, page: int, limit: int) -> ChatflowPage:
+        if self.refuses:
+            raise FlowiseAuthError("no")
+        rows = sorted(self.rows, key=lambda row: row.updated_date, reverse=True)[(page - 1) * limit : page * limit]
+        self.sizes.append(len(rows))
+        return ChatflowPage(data=rows, total=len(self.rows))
+
+
+class Many:
+    """Stands for `Instances`."""
+
+    ids = ("many",)
+
+    def __init__(self, server: Listed) -> None:
+        self.server = server
+
+    def client(self, _: str) -> Listed:
+        return self.server
+
+    def endpoint(self, _: str) -> str:
+        return self.server.endpoint
+
+
+def large(text: str, number: int, size: int = 40_000) -> Chatflow:
+    """A flow like `text`, of at least `size` characters, that nobody else has."""
+    document = json.loads(text)
+    nodes = [node for node in document["nodes"] for _ in range(size // len(text) + 1)]
+    document["nodes"] = [
+        {**node, "id": f"{node['id']}_{number}_{place}", "position": {"x": number, "y": place * 7}}
+        for place, node in enumerate(nodes)
+    ]
+    return Chatflow(
+        id=str(uuid4()), name=f"Flow {number}", flow_data=json.dumps(document), updated_date=f"2026-01-01T{number:06}"
+    )
+
+
+async def test_while_nothing_changes_a_turn_is_one_request_for_one_flow(runtime: Runtime, servers: Servers) -> None:
+    text = servers.dev.flows[BOT].flow_data
+    server = Listed([large(text, number, 0) for number in range(120)])
+    watch = watch_of(runtime.db, Many(server))
+    sizes: list[list[int]] = []
+    for turn in range(5):
+        server.sizes = []
+        if turn == 3:
+            server.rows[7] = server.rows[7].model_copy(update={"updated_date": "2026-01-02"})
+        await watch.look("many")
+        sizes.append(server.sizes)
+    assert sizes == [[50, 50, 20], [50], [1], [1, 50], [50]]
+
+
+async def test_one_process_takes_each_turn_and_a_key_that_may_not_read_is_tried_seldom(runtime: Runtime) -> None:
+    watched = WatchedVersions(runtime.db)
+    takes = [await watched.claim("dev", "http://dev.test", 60) for _ in range(3)]
+    assert takes == [True, False, False]
+    server = Listed([])
+    server.refuses = True
+    await watched.claim("many", server.endpoint, 0)
+    await watch_of(runtime.db, Many(server)).look("many")
+    assert not await watched.claim("many", server.endpoint, 0)
+
+
+async def test_a_flow_is_watched_from_where_the_watch_is_switched_on(
+    runtime: Runtime, servers: Servers, watch: Watch
+) -> None:
+    await FlowIndex(runtime.db).current("dev", cast(Any, servers.dev))
+    assert await listed(runtime) == []
+    await watch.look("dev")
+    assert len(await listed(runtime)) == 1
+
+
+async def test_the_first_look_at_1_000_flows_takes_less_than_60_seconds_and_10_mb(
+    runtime: Runtime, servers: Servers
+) -> None:
+    server = Listed([large(servers.dev.flows[BOT].flow_data, number) for number in range(1_000)])
+    assert min(len(row.flow_data) for row in server.rows) >= 40_000
+    began = process_time()
+    await watch_of(runtime.db, Many(server)).look("many")
+    spent = process_time() - began
+    async with superuser(runtime.db) as connection:
+        found = await (
+            await connection.execute(
+                "SELECT count(*) AS rows, (SELECT sum(pg_total_relation_size(one))"
+                " FROM unnest(ARRAY['watched_versions', 'watched_texts']) AS one) AS bytes FROM watched_versions"
+            )
+        ).fetchone()
+    print(f"{spent:.1f} s, {found}")
+    assert found is not None
+    assert found["rows"] == 1_000
+    assert found["bytes"] < 10_000_000
+    assert spent < 60
