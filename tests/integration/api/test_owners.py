@@ -3,7 +3,7 @@
 import json
 from collections import defaultdict
 from collections.abc import AsyncIterator
-from typing import Any, Final
+from typing import Any, Final, cast
 from uuid import UUID, uuid4
 
 import httpx2
@@ -152,7 +152,7 @@ async def fill(database: Database) -> list[str]:
                 sql.SQL("INSERT INTO {} ({}) VALUES ({})").format(
                     sql.Identifier(name),
                     sql.SQL(", ").join(map(sql.Identifier, ["owner", *values])),
-                    sql.SQL(", ").join(sql.SQL(value) for value in [f"'{OURS}'", *values.values()]),
+                    sql.SQL(", ").join(sql.SQL(cast(Any, value)) for value in [f"'{OURS}'", *values.values()]),
                 )
             )
     return names

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, cast
 from uuid import UUID, uuid4
 
 from flowise_dev_agent.errors import FlowiseError, FlowiseNotFoundError
@@ -103,7 +103,7 @@ class FakeServer(FakeFlowise):
     async def list_nodes(self, etag: str | None = None) -> NodeList:
         if etag:
             return NodeList((), etag, unchanged=True)
-        return NodeList(tuple(dict(schema.raw) for schema in self._catalogue.schemas.values()), "committed")
+        return NodeList(tuple(cast(Any, dict(schema.raw)) for schema in self._catalogue.schemas.values()), "committed")
 
     async def list_variables(self) -> list[dict[str, Any]]:
         return []
