@@ -5,7 +5,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Self
 
-from flowise_dev_agent.devkit.flowise import FLOWISE_VERSION, FlowiseAccess, LocalFlowise
+from flowise_dev_agent.devkit.flowise import FLOWISE_VERSION, FlowiseAccess, FlowiseInstallation, LocalFlowise
 from flowise_dev_agent.devkit.flowise.install import Progress
 from flowise_dev_agent.devkit.postgres import EmbeddedPostgres
 from flowise_dev_agent.devkit.processes import default_data_dir
@@ -76,7 +76,7 @@ class DevStack:
                 database=FLOWISE_DATABASE,
                 port=self._flowise_port,
                 env=self.standin.flowise_env(),
-                cache_dir=self._cache_dir,
+                installation=FlowiseInstallation(self._cache_dir),
             )
             flowise.install(progress)
             progress(f"Starting Flowise {FLOWISE_VERSION}")

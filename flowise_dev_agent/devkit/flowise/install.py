@@ -15,7 +15,13 @@ from flowise_dev_agent.devkit.processes import default_cache_dir
 from flowise_dev_agent.errors import ConfigurationError
 
 _HERE = Path(__file__).parent
-FLOWISE_VERSION: str = json.loads((_HERE / "package.json").read_text())["dependencies"]["flowise"]
+
+
+def _version(source: Path) -> str:
+    return json.loads((source / "package.json").read_text())["dependencies"]["flowise"]
+
+
+FLOWISE_VERSION: str = _version(_HERE)
 
 #: Receives one line of progress at a time, for people.
 Progress = Callable[[str], None]
@@ -45,7 +51,7 @@ def _node_wheel() -> Path:
 
 
 class FlowiseInstallation:
-    """The pinned Flowise under `cache_dir`, in a folder named after the lock file's hash.
+    """The Flowise pinned in `source` (`package.json` and its lock) under `cache_dir`, in a folder named after both.
 
     A folder of this name is complete: npm works in a temporary folder beside it, which is renamed at the end. A file
     lock keeps two processes from installing at once; the second one finds a complete folder.
@@ -53,16 +59,18 @@ class FlowiseInstallation:
     Raises ConfigurationError in an installed package: only a checkout has the lock file.
     """
 
-    def __init__(self, cache_dir: Path | None = None) -> None:
+    def __init__(self, cache_dir: Path | None = None, source: Path = _HERE) -> None:
         self.cache_dir = cache_dir or default_cache_dir()
-        lock = _HERE / "package-lock.json"
+        self._source = source
+        lock = source / "package-lock.json"
         if not lock.is_file():
             raise ConfigurationError(
                 "A local Flowise can be installed from a checkout only.",
                 hint=f"Run `make demo` in one. {OWN_SERVER_HINT}",
             )
         digest = hashlib.sha256(lock.read_bytes()).hexdigest()
-        self.folder = self.cache_dir / f"flowise-{FLOWISE_VERSION}-{digest[:16]}"
+        self.version = _version(source)
+        self.folder = self.cache_dir / f"flowise-{self.version}-{digest[:16]}"
 
     @property
     def complete(self) -> bool:
@@ -81,7 +89,7 @@ class FlowiseInstallation:
         with self._lock(progress):
             if not self.complete:
                 progress(
-                    f"Installing Flowise {FLOWISE_VERSION} into {self.folder}: about 3 GB, several minutes, only once. "
+                    f"Installing Flowise {self.version} into {self.folder}: about 3 GB, several minutes, only once. "
                     + OWN_SERVER_HINT
                 )
                 self._install(progress)
@@ -93,7 +101,7 @@ class FlowiseInstallation:
         work = Path(tempfile.mkdtemp(prefix=".installing-", dir=self.cache_dir))
         try:
             for name in ("package.json", "package-lock.json"):
-                shutil.copyfile(_HERE / name, work / name)
+                shutil.copyfile(self._source / name, work / name)
             self._run_npm(work, progress)
             work.chmod(0o755)
             work.rename(self.folder)
@@ -104,7 +112,7 @@ class FlowiseInstallation:
             ) from error
         finally:
             shutil.rmtree(work, ignore_errors=True)
-        progress(f"Flowise {FLOWISE_VERSION} is installed.")
+        progress(f"Flowise {self.version} is installed.")
 
     def _run_npm(self, work: Path, progress: Progress) -> None:
         # No install scripts: nothing that this product uses needs a native build or a downloaded browser.
@@ -121,14 +129,14 @@ class FlowiseInstallation:
                 except subprocess.TimeoutExpired:
                     waited += _PROGRESS_SECS
                     if waited >= _INSTALL_SECS:
-                        raise _npm_failed(f"npm was not done after {waited / 60:.0f} minutes", log) from None
+                        raise self._npm_failed(f"npm was not done after {waited / 60:.0f} minutes", log) from None
                     progress(f"Installing Flowise: {waited:.0f} s so far, usually 4 to 6 minutes")
         finally:
             if npm.poll() is None:
                 npm.kill()
                 npm.wait()
         if code != 0:
-            raise _npm_failed(f"npm ended with code {code}", log)
+            raise self._npm_failed(f"npm ended with code {code}", log)
 
     @contextmanager
     def _lock(self, progress: Progress) -> Generator[None]:
@@ -140,10 +148,9 @@ class FlowiseInstallation:
                 fcntl.flock(lock, fcntl.LOCK_EX)
             yield
 
-
-def _npm_failed(what: str, log: Path) -> ConfigurationError:
-    lines = [line for line in log.read_text(errors="replace").splitlines() if line.startswith("npm error")]
-    return ConfigurationError(
-        f"Flowise {FLOWISE_VERSION} could not be installed: {what}. " + "\n".join(lines[:6]),
-        hint=f"Check the network (and npm's registry setting) and try again. {OWN_SERVER_HINT}",
-    )
+    def _npm_failed(self, what: str, log: Path) -> ConfigurationError:
+        lines = [line for line in log.read_text(errors="replace").splitlines() if line.startswith("npm error")]
+        return ConfigurationError(
+            f"Flowise {self.version} could not be installed: {what}. " + "\n".join(lines[:6]),
+            hint=f"Check the network (and npm's registry setting) and try again. {OWN_SERVER_HINT}",
+        )

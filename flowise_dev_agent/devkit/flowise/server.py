@@ -43,10 +43,10 @@ class LocalFlowise:
         database: str = "flowise",
         port: int = 0,
         env: Mapping[str, str] | None = None,
-        cache_dir: Path | None = None,
+        installation: FlowiseInstallation | None = None,
     ) -> None:
         self.data_dir = data_dir.absolute()
-        self.installation = FlowiseInstallation(cache_dir)
+        self.installation = installation or FlowiseInstallation()
         self._postgres = postgres
         self._database = database
         self._port = port
