@@ -14,6 +14,7 @@ from flowise_dev_agent.models.local_model import local_models, offer
 from flowise_dev_agent.ops.connections import Connections
 from flowise_dev_agent.ops.models import model_view
 from flowise_dev_agent.persistence import Database
+from flowise_dev_agent.persistence.queue_stats import is_paused
 from flowise_dev_agent.persistence.schema import check_whole, compare
 from flowise_dev_agent.schemas.base import JsonObject
 from flowise_dev_agent.settings import Settings
@@ -80,13 +81,13 @@ async def _database(settings: Settings) -> str:
     dsn = named.dsn
     assert dsn is not None  # noqa: S101 - require_database has checked it
     await check_whole((named.direct_dsn or dsn).get_secret_value())
-    async with (
-        Database(dsn.get_secret_value(), min_size=1, max_size=2) as database,
-        database.connection() as connection,
-    ):
-        cursor = await connection.execute("SELECT current_setting('server_version') AS version")
-        row = await cursor.fetchone()
-    return f"Postgres {row['version'] if row else '?'} answers"
+    async with Database(dsn.get_secret_value(), min_size=1, max_size=2) as database:
+        row = await database.fetch_one("SELECT current_setting('server_version') AS version")
+        async with database.connection() as connection:
+            fit = await compare(connection)
+        paused = not fit.pending and await is_paused(database)
+    wait = "; paused: workers wait for `flowise-dev-agent resume`" if paused else ""
+    return f"Postgres {row['version'] if row else '?'} answers{wait}"
 
 
 async def _flowise(instances: Instances, instance: str) -> str:

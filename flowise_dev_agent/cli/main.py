@@ -88,6 +88,10 @@ def _options(
 def serve_command(
     embedded: Annotated[bool, typer.Option(help="Start an embedded Postgres instead of using POSTGRES_DSN.")] = False,
     worker: Annotated[bool, typer.Option(help="Also run sessions in this process.")] = True,
+    paused: Annotated[
+        bool,
+        typer.Option("--paused", help="On a restored copy: let all workers wait until `flowise-dev-agent resume`."),
+    ] = False,
     host: Annotated[str | None, typer.Option(help="Overrides AGENT_API_HOST.")] = None,
     port: Annotated[int | None, typer.Option(help="Overrides AGENT_API_PORT.", min=0, max=65_535)] = None,
     concurrency: Concurrency = None,
@@ -107,7 +111,7 @@ def serve_command(
             with needs_devkit("--embedded"):
                 from flowise_dev_agent.devkit.stack import embedded_database
             settings = with_database(settings, stack.enter_context(embedded_database()))
-        run_service(serve(settings, listener, worker=worker))
+        run_service(serve(settings, listener, worker=worker, paused=paused))
 
 
 @app.command("worker")
@@ -163,6 +167,24 @@ def migrate_command(
     assert dsn is not None  # noqa: S101 - require_database has checked it
     run_async((make_roles if roles else migrate)(dsn.get_secret_value()))
     say("The roles are there." if roles else "The database is up to date.")
+
+
+@app.command("resume")
+def resume_command() -> None:
+    """Let the workers of a service act that was started with `serve --paused`, within a few seconds."""
+    from flowise_dev_agent.cli.console import say
+    from flowise_dev_agent.persistence import Database
+    from flowise_dev_agent.persistence.queue_stats import pause
+
+    dsn = require_database(command_settings()).database.dsn
+    assert dsn is not None  # noqa: S101 - require_database has checked it
+
+    async def run(address: str) -> None:
+        async with Database(address, min_size=1, max_size=2) as database:
+            await pause(database, paused=False)
+
+    run_async(run(dsn.get_secret_value()))
+    say("Workers act again.")
 
 
 @app.command("doctor")

@@ -29,6 +29,7 @@ async def serve(
     listener: socket.socket,
     *,
     worker: bool = True,
+    paused: bool = False,
     on_ready: OnReady | None = None,
 ) -> None:
     """Run the API, with a worker in the same process, until SIGINT or SIGTERM; then hand running sessions back."""
@@ -37,7 +38,7 @@ async def serve(
 
     # Processes apart need one key for all of them, which the operator sets.
     settings = with_secrets_key(settings, make=worker)
-    async with Runtime.open(settings, worker=worker) as runtime:
+    async with Runtime.open(settings, worker=worker, paused=paused) as runtime:
         await _prepare(runtime)
         server = Server(create_app(settings, runtime))
         url = url_of(listener)
@@ -95,6 +96,8 @@ async def _prepare(runtime: Runtime) -> None:
     gc.freeze()
     gc.set_threshold(_COLLECT_AFTER)
     gc.enable()
+    if (await runtime.readiness()).paused:
+        warn("The service is paused: nothing is run, sent or removed until `flowise-dev-agent resume`.")
     for instance, state in (await flowise_health(runtime.instances)).items():
         if error := state.error:
             # It would stop the first session; the service starts all the same.

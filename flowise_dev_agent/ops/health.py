@@ -48,11 +48,19 @@ class HealthReporter:
             ready = await self.readiness()
             fits = not (ready.database.pending_migrations or ready.database.newer_migrations)
             known = await self._knowledge() if fits else None
+            if ready.paused:
+                status, state = "degraded", state and state.model_copy(update={"state": "paused"})
         except DatabaseUnavailableError:
             database = DatabaseState(state="unavailable")
             return ProcessHealth(status="unavailable", feed=feed, worker=state, database=database)
         return ProcessHealth(
-            status=status, feed=feed, worker=state, database=ready.database, queue=ready.queue, knowledge=known
+            status=status,
+            feed=feed,
+            worker=state,
+            database=ready.database,
+            queue=ready.queue,
+            paused=ready.paused,
+            knowledge=known,
         )
 
     async def readiness(self) -> Readiness:
@@ -66,6 +74,7 @@ class HealthReporter:
                 newer_migrations=found.fit.newer,
             ),
             queue=QueueState(name=RUN_QUEUE, **vars(found.runs), workers=_workers(found.consumers)),
+            paused=found.paused,
         )
 
     async def metrics(self) -> bytes:

@@ -49,6 +49,7 @@ from flowise_dev_agent.persistence import (
     WriteIntents,
     migrate,
 )
+from flowise_dev_agent.persistence.queue_stats import pause
 from flowise_dev_agent.schemas.service import ProcessHealth, Readiness
 from flowise_dev_agent.sessions.agent import Agent
 from flowise_dev_agent.sessions.approvals import ApprovalRules
@@ -130,8 +131,9 @@ class Runtime:
 
     @classmethod
     @asynccontextmanager
-    async def open(cls, settings: Settings, *, worker: bool) -> AsyncGenerator["Runtime"]:
-        """Migrate, connect and start. Leaving the block drains within about 10 s.
+    async def open(cls, settings: Settings, *, worker: bool, paused: bool = False) -> AsyncGenerator["Runtime"]:
+        """Migrate, connect and start; with `paused`, all workers of the database wait. Leaving the block drains within
+        about 10 s.
 
         Raises ConfigurationError without a database, DatabaseUnavailableError when it does not answer.
         """
@@ -163,6 +165,7 @@ class Runtime:
                     agent,
                     connections,
                     worker=worker,
+                    paused=paused,
                     concurrency=settings.server.worker_concurrency,
                     attempts=settings.limits.run_attempts,
                     outage_secs=settings.flowise.outage_hours * 3600,
@@ -185,6 +188,7 @@ class Runtime:
         connections: Connections | None = None,
         *,
         worker: bool,
+        paused: bool = False,
         concurrency: int = 10,
         attempts: int = 5,
         outage_secs: float = 0.0,
@@ -203,6 +207,8 @@ class Runtime:
         await migrate(direct_dsn)
         async with AsyncExitStack() as stack:
             await stack.enter_async_context(database)
+            if paused:
+                await pause(database, paused=True)
             await stack.enter_async_context(connections.watching())
             queue = Queue(direct_dsn, heartbeat_secs=timings.heartbeat)
             outbox = Outbox(queue, lambda row: render(row, agent.chatflow_link, webhooks.base_url))

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import random
+from collections.abc import Awaitable, Callable
 from functools import partial
 from types import TracebackType
 from typing import Final, Self
@@ -10,6 +11,7 @@ from uuid import UUID
 
 from procrastinate import JobContext
 
+from flowise_dev_agent.errors import DatabaseUnavailableError
 from flowise_dev_agent.flows.flow_tests import FlowTester
 from flowise_dev_agent.flows.reconciler import Reconciler
 from flowise_dev_agent.flows.watch import Watch
@@ -25,7 +27,7 @@ from flowise_dev_agent.persistence.queue import (
     RUN_QUEUE,
     RUN_TASK,
 )
-from flowise_dev_agent.persistence.queue_stats import is_busy
+from flowise_dev_agent.persistence.queue_stats import is_busy, is_paused
 from flowise_dev_agent.sessions.executor import RunExecutor
 from flowise_dev_agent.sessions.recovery import LostWork, Recovery
 from flowise_dev_agent.timings import Timings, end_tasks
@@ -42,7 +44,8 @@ CONSUMERS: Final = 2
 class Worker:
     """Executes queued runs, up to `concurrency` at once, and delivers webhooks. An async context manager.
 
-    Webhooks have a consumer of their own, so that slow receivers never hold a run.
+    It does nothing while the service is paused. Webhooks have a consumer of their own, so that slow receivers never
+    hold a run.
 
     Leaving it drains: no new runs, running ones stop before their next step or, after `timings.drain`, are cut off;
     either way their runs are handed back.
@@ -64,6 +67,7 @@ class Worker:
         timings: Timings,
         concurrency: int,
     ) -> None:
+        self._database = database
         self._retention = retention
         self._reconciler = reconciler
         self._queue = queue
@@ -91,14 +95,26 @@ class Worker:
         return self._executor.active
 
     async def __aenter__(self) -> Self:
+        runs = partial(self._supervise, [RUN_QUEUE, MAINTENANCE_QUEUE], self._concurrency)
+        deliveries = partial(self._supervise, [DELIVERY_QUEUE], self._deliveries.concurrency)
         self._tasks = [
-            asyncio.create_task(self._supervise([RUN_QUEUE, MAINTENANCE_QUEUE], self._concurrency), name="worker"),
-            asyncio.create_task(self._supervise([DELIVERY_QUEUE], self._deliveries.concurrency), name="webhooks"),
-            asyncio.create_task(self._lost_work.run(), name="recovery"),
+            asyncio.create_task(self._when_resumed(work), name=name)
+            for name, work in (("worker", runs), ("webhooks", deliveries), ("recovery", self._lost_work.run))
         ]
         if self._watch is not None:
             self._tasks.append(asyncio.create_task(self._watch.run(), name="watch"))
         return self
+
+    async def _when_resumed(self, work: Callable[[], Awaitable[None]]) -> None:
+        while await self._waits():  # noqa: ASYNC110 - another process ends it
+            await asyncio.sleep(self._timings.poll)
+        await work()
+
+    async def _waits(self) -> bool:
+        try:
+            return await is_paused(self._database)
+        except DatabaseUnavailableError:
+            return True
 
     async def __aexit__(
         self, exc_type: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None

@@ -19,7 +19,12 @@ _QUEUE: Final = """
             WHERE last_heartbeat > now() - make_interval(secs => %(silent)s)) AS consumers
     FROM runs WHERE status = 'queued'
 """
-_PROBE: Final = "INSERT INTO probe VALUES (1, now()) ON CONFLICT (id) DO UPDATE SET checked_at = now()"
+_PROBE: Final = "INSERT INTO probe VALUES (1, now()) ON CONFLICT (id) DO UPDATE SET checked_at = now() RETURNING paused"
+_PAUSED: Final = "SELECT paused FROM probe"
+_PAUSE: Final = """
+    INSERT INTO probe (id, checked_at, paused) VALUES (1, now(), %(paused)s)
+    ON CONFLICT (id) DO UPDATE SET paused = EXCLUDED.paused
+"""
 #: An update of one row fits into its page: this one needs new files and pages, about 120 KB, until it is committed.
 _ROOM: Final = """
     CREATE TEMPORARY TABLE probe_room ON COMMIT DROP AS SELECT md5(number::text) FROM generate_series(1, 2000) AS number
@@ -50,12 +55,16 @@ class Backlog:
 
 @dataclass(frozen=True)
 class DatabaseHealth:
-    """Health of the database. `consumers` have a recent heartbeat; `latency_ms` is the time of the whole check."""
+    """Health of the database. `consumers` have a recent heartbeat; `latency_ms` is the time of the whole check.
+
+    `paused` says that workers wait, see `pause`.
+    """
 
     latency_ms: float
     fit: Fit
     runs: Backlog
     consumers: int
+    paused: bool
 
 
 @dataclass(frozen=True)
@@ -77,15 +86,29 @@ async def read_database_health(database: Database, *, silent: float) -> Database
     with across_owners():
         async with database.connection() as connection:
             fit = await compare(connection)
-            if not fit.pending:
-                await _write(connection)
+            paused = not fit.pending and await _write(connection)
             row = await (await connection.execute(_QUEUE, {"silent": silent})).fetchone() or {}
     return DatabaseHealth(
         latency_ms=round((time.monotonic() - started) * 1000, 1),
         fit=fit,
         runs=Backlog(row["queued"], row["oldest_secs"]),
         consumers=row["consumers"],
+        paused=paused,
     )
+
+
+async def pause(database: Database, *, paused: bool) -> None:
+    """Have workers that start on this database wait, or end that. Raises DatabaseUnavailableError."""
+    with across_owners():
+        async with database.connection() as connection:
+            await connection.execute(_PAUSE, {"paused": paused})
+
+
+async def is_paused(database: Database) -> bool:
+    """True while workers wait, see `pause`. Raises DatabaseUnavailableError."""
+    with across_owners():
+        row = await database.fetch_one(_PAUSED)
+    return bool(row and row["paused"])
 
 
 async def is_busy(database: Database) -> bool:
@@ -95,10 +118,13 @@ async def is_busy(database: Database) -> bool:
     return bool(row and row["busy"])
 
 
-async def _write(connection: Connection) -> None:
-    """Test a write. Raises DatabaseUnavailableError if the database rejects it: a full disk, a standby."""
+async def _write(connection: Connection) -> bool:
+    """Test a write; True if the service is paused.
+
+    Raises DatabaseUnavailableError if the database rejects it: a full disk, a standby.
+    """
     try:
-        await connection.execute(_PROBE)
+        row = await (await connection.execute(_PROBE)).fetchone()
         # A database may keep its roles from making temporary tables.
         with suppress(psycopg.errors.InsufficientPrivilege):
             async with connection.transaction():
@@ -107,6 +133,7 @@ async def _write(connection: Connection) -> None:
         raise DatabaseUnavailableError(
             text("error.database_no_writes"), hint=text("error.database_no_writes_hint")
         ) from error
+    return bool(row and row["paused"])
 
 
 async def read_queue_stats(database: Database, *, silent: float) -> QueueStats:

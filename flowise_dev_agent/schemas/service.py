@@ -69,7 +69,7 @@ class QueueState(BaseModel):
 class WorkerState(BaseModel):
     """The worker of this process, and the number of its active runs."""
 
-    state: Literal["running", "restarting"]
+    state: Literal["running", "restarting", "paused"]
     runs: int
 
 
@@ -78,6 +78,9 @@ class Readiness(BaseModel):
 
     database: DatabaseState
     queue: QueueState
+    paused: bool = Field(
+        default=False, description="Workers wait until `flowise-dev-agent resume`: nothing is run, sent or removed."
+    )
 
 
 class ProcessHealth(BaseModel):
@@ -88,6 +91,7 @@ class ProcessHealth(BaseModel):
     worker: WorkerState | None = Field(description="None when other processes do the work.")
     database: DatabaseState
     queue: QueueState | None = None
+    paused: bool = Field(default=False, description="As in `/ready`.")
     knowledge: KnowledgeReport | None = Field(default=None, description="None while migrations are pending.")
 
 

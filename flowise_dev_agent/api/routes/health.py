@@ -33,7 +33,8 @@ async def get_live() -> dict[str, str]:
 @worker_router.get("/ready", responses=declared(), openapi_extra={"security": []})
 async def get_ready(request: Request) -> ReadyView:
     """New work is taken: the database answers, its tables are up to date, and the service is not stopping. 503
-    otherwise. Says how long work waits (`queue.oldest_secs`) and for how many workers; without any it is still taken.
+    otherwise. Says how long work waits (`queue.oldest_secs`) and for how many workers; without any, or while the
+    service is paused, it is still taken.
     Needs no key.
     """
     if request.app.state.stopping:
@@ -45,7 +46,7 @@ async def get_ready(request: Request) -> ReadyView:
         raise HTTPException(503, f"The database lacks migrations: {', '.join(missing)}.")
     if newer := report.database.newer_migrations:
         raise HTTPException(503, f"The database is newer than this version of the service: {', '.join(newer)}.")
-    return ReadyView(database=report.database, queue=report.queue)
+    return ReadyView(**vars(report))
 
 
 @worker_router.get("/metrics", responses=_TEXT | declared())

@@ -13,7 +13,6 @@ import psycopg
 import pytest
 from psycopg import sql
 from psycopg.conninfo import make_conninfo
-from pydantic import SecretStr
 
 from flowise_dev_agent.caller import serving
 from flowise_dev_agent.cli.doctor import examine
@@ -82,7 +81,7 @@ def target(own_postgres: EmbeddedPostgres) -> str:
 
 async def says(dsn: str, capsys: pytest.CaptureFixture[str]) -> str:
     """The line of `doctor` about the database."""
-    await examine(Settings(database=DatabaseSettings(dsn=SecretStr(dsn))))
+    await examine(Settings(database=DatabaseSettings.model_validate({"POSTGRES_DSN": dsn})))
     return next(line for line in capsys.readouterr().out.splitlines() if "Database" in line)
 
 
@@ -131,7 +130,15 @@ async def test_p121_a_dump_goes_on_elsewhere_and_a_half_restored_one_is_found(
             assert "✓ Database" in done.stdout, done.stdout + done.stderr
         else:
             assert done.returncode == 0, done.stdout + done.stderr
-    async with running_engine(copy) as engine:
+    async with running_engine(copy, paused=True) as engine:
         assert (await engine.service.wait(view.thread_id, 20)).status == "pending_interrupt"
         await engine.service.resume(view.thread_id, ResumeSession(response="yes"))
+        assert (await engine.readiness()).paused
+        health = await engine.health()
+        assert (health.status, health.worker and health.worker.state) == ("degraded", "paused")
+        assert "paused" in await says(copy, capsys)
+    # A restart alone lets nothing act, whoever starts.
+    async with running_engine(copy) as engine:
+        assert (await engine.service.wait(view.thread_id, 2)).in_progress
+        assert (await asyncio.to_thread(operator.run, "flowise-dev-agent resume", copy)).returncode == 0
         assert (await engine.service.wait(view.thread_id, 20)).status == "completed"

@@ -21,6 +21,7 @@ async def test_p42_ready_follows_the_database(http: httpx2.AsyncClient, engine: 
         "status": "ok",
         "database": {"state": "ok", "latency_ms": 0.5, "pending_migrations": [], "newer_migrations": []},
         "queue": {"name": "runs", "queued": 1, "oldest_secs": 0.5, "workers": 2},
+        "paused": False,
     }
     engine.db.failure = DatabaseUnavailableError("gone")
     response = await http.get("/ready")
