@@ -16,7 +16,7 @@ from rich.text import Text
 from flowise_dev_agent.cli.console import confirm, out, print_json, say
 from flowise_dev_agent.client import AgentClient
 from flowise_dev_agent.errors import InvalidInputError, WriteFailedError
-from flowise_dev_agent.patch import GraphIR, diff, ops_from_list
+from flowise_dev_agent.patch import GraphIR, diff, hunks, ops_from_list
 from flowise_dev_agent.schemas.base import Contract
 from flowise_dev_agent.schemas.flow_exports import Export, ExportedFlow, read_export
 from flowise_dev_agent.schemas.flow_tests import ValidateFlow
@@ -73,7 +73,7 @@ async def show_diff(client: AgentClient, before: str, after: str, *, instance: s
     if as_json:
         print_json({"differs": not found.is_empty, "text": found.text})
     else:
-        say(found.text)
+        say(hunks(old, new))
     return not found.is_empty
 
 

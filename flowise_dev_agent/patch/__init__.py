@@ -54,5 +54,13 @@ from flowise_dev_agent.patch.model.schema import (
 from flowise_dev_agent.patch.validate import CHOSEN_BY_ID, CUSTOM_TOOL, TOOL, VARIABLE, validate_flow
 from flowise_dev_agent.patch.views.canvas_view import CanvasView, canvas_view, public_op
 from flowise_dev_agent.patch.views.edit_view import EditView, edit_views
-from flowise_dev_agent.patch.views.flow_diff import AddedNode, Connected, FlowDiff, NodeChange, diff, is_same_node
+from flowise_dev_agent.patch.views.flow_diff import (
+    AddedNode,
+    Connected,
+    FlowDiff,
+    NodeChange,
+    diff,
+    hunks,
+    is_same_node,
+)
 from flowise_dev_agent.patch.views.summary import outline, summarize

@@ -1,12 +1,14 @@
 """Differences between two flows, by names: for the approval, for the page's drawing, for events."""
 
+import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from difflib import unified_diff
 from typing import Any
 
 from flowise_dev_agent.patch.model.flow_data import Values
 from flowise_dev_agent.patch.model.graph import FlowEdge, GraphIR
-from flowise_dev_agent.patch.model.json_text import dump_json
+from flowise_dev_agent.patch.model.json_text import dump_json, inner_json
 from flowise_dev_agent.patch.model.labels import without_id
 from flowise_dev_agent.patch.model.nested import CREDENTIAL_KEY
 from flowise_dev_agent.patch.model.node import FlowNode
@@ -17,6 +19,8 @@ from flowise_dev_agent.redaction import looks_secret, masked, named_items, named
 #: Maximum length of a shown value, and of its unchanged beginning.
 _SHOWN = 80
 _BEFORE_CHANGE = 20
+#: Characters of a value that is compared by line.
+_LONGEST_HUNK = 20_000
 #: Formats a value that differs from another one from an index on.
 _Show = Callable[[Any, int], str]
 
@@ -95,7 +99,10 @@ class FlowDiff:
         for node in self.changed:
             lines.append(f"~ {node.id} ({node.name})")
             lines += [
-                f"    {field.name}: {field.before or '(none)'} -> {field.after or '(none)'}" for field in node.fields
+                f"    {field.name}:\n{field.after}"
+                if "\n" in field.after
+                else f"    {field.name}: {field.before or '(none)'} -> {field.after or '(none)'}"
+                for field in node.fields
             ]
         lines += [f"+ {_arrow(edge)}" for edge in self.connected]
         lines += [f"- {_arrow(edge)}" for edge in self.disconnected]
@@ -133,6 +140,40 @@ def diff(before: GraphIR, after: GraphIR) -> FlowDiff:
         disconnected=tuple(edge for edge in had if edge not in has),
         moved=tuple(node.id for old, node in both if _place(old) != _place(node)),
     )
+
+
+def hunks(before: GraphIR, after: GraphIR) -> str:
+    """`FlowDiff.text` in which long texts, lists and objects are compared by line, as git prints them: two unchanged
+    lines around each change, the others folded."""
+    found = diff(before, after)
+    shown: list[NodeChange] = []
+    for node in found.changed:
+        old, new = before.node(node.id), after.node(node.id)
+        whole = field_changes(old, new, longest=_LONGEST_HUNK) if old and new else ()
+        fields = {
+            field.name: FieldChange(field.name, "", "\n".join(lines))
+            for field in whole
+            if (lines := _hunk_lines(field))
+        }
+        shown.append(replace(node, fields=tuple(fields.get(field.name, field) for field in node.fields)))
+    return replace(found, changed=tuple(shown)).text
+
+
+def _hunk_lines(field: FieldChange) -> list[str]:
+    """Lines of one field as git prints them; none for values of one short line."""
+    old, new = (_lines(value) for value in (field.before, field.after))
+    if len(old) < 2 and len(new) < 2 and len(field.before) + len(field.after) <= _SHOWN:
+        return []
+    # Without the names of the files, which come first.
+    return [f"      {line}" for line in [*unified_diff(old, new, n=2, lineterm="")][2:]]
+
+
+def _lines(value: str) -> list[str]:
+    """A text by line; a list or an object with each item in lines of its own."""
+    found = inner_json(value)
+    if isinstance(found, dict | list):
+        value = json.dumps(found, ensure_ascii=False, indent=2)
+    return value.splitlines()
 
 
 def field_changes(before: FlowNode, after: FlowNode, *, longest: int) -> Iterator[FieldChange]:
