@@ -16,3 +16,19 @@ it("says of a criterion that was shown with stand-ins that it was simulated", ()
   expect(placed).toContain("Simulated");
   expect(greets).not.toContain("Simulated");
 });
+
+it("folds what was checked into one line, and opens it where something is wrong", () => {
+  const given = { judged_by: "code", evidence: [], reason: "", level: null, texts: {} };
+  const verdict = (state: string) =>
+    ({
+      headline: state === "failed" ? "fails" : "runs",
+      done: true,
+      parts: [],
+      criteria: [{ ...given, id: "c1", text: "It greets.", state }],
+    }) as unknown as Verdict;
+  const { rerender } = render(<VerdictView verdict={verdict("not_shown")} />);
+  expect(screen.getByText("It answers. No model judged the answers: please read them.")).toBeTruthy();
+  expect(screen.getByRole("group").hasAttribute("open")).toBe(false);
+  rerender(<VerdictView key="failed" verdict={verdict("failed")} />);
+  expect(screen.getByRole("group").hasAttribute("open")).toBe(true);
+});

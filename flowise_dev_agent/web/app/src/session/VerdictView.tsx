@@ -56,44 +56,55 @@ function headlineOf({ headline, criteria, done }: Verdict): string {
         ? t("Shown: {{a}} of {{b}} criteria.", { a: shown, b: criteria.length })
         : criteria.some((one) => one.judged_by === "model")
           ? t("That the answers are what you asked for was not shown.")
-          : t("Whether the answers are what you asked for was not checked.");
+          : t("No model judged the answers: please read them.");
   return `${t("It answers.")} ${known}`;
 }
 
-/** What the tests show: the headline, the parts of the request, the criteria with their evidence. */
+/** What is read without being asked for. */
+const WRONG = new Set<State>(["failed", "missing", "not_possible"]);
+
+/** What the tests show: the headline, and folded unless something is wrong, the parts of the request, the criteria with their evidence. */
 export function VerdictView({ verdict }: { verdict: Verdict }) {
   const { headline, parts = [], criteria = [] } = verdict;
   if (!headline) return null;
   const [reason, ...others] = new Set(criteria.map((one) => worded(one, "reason")));
   const shared = criteria.length > 1 && others.length === 0 ? reason : "";
+  const wrong = [...parts, ...criteria].some(({ state }) => WRONG.has(state));
   return (
     <section className="stack tight" aria-label={t("Verdict")}>
       <strong>{headlineOf(verdict)}</strong>
-      {parts.length > 0 && (
-        <ul className="plain states" aria-label={t("Parts of the request")}>
-          {parts.map((part) => (
-            <StateLine key={part.id} state={part.state} level={part.level}>
-              “{part.quote}” {part.reason && <small>{worded(part, "reason")}</small>}
-            </StateLine>
-          ))}
-        </ul>
+      {parts.length + criteria.length > 0 && (
+        <details open={wrong}>
+          <summary>{t("What was checked ({{number}})", { number: parts.length + criteria.length })}</summary>
+          <div className="stack tight">
+            {parts.length > 0 && (
+              <ul className="plain states" aria-label={t("Parts of the request")}>
+                {parts.map((part) => (
+                  <StateLine key={part.id} state={part.state} level={part.level}>
+                    “{part.quote}” {part.reason && <small>{worded(part, "reason")}</small>}
+                  </StateLine>
+                ))}
+              </ul>
+            )}
+            {criteria.length > 0 && (
+              <ul className="plain states" aria-label={t("Criteria")}>
+                {criteria.map((item) => (
+                  <StateLine key={item.id} state={item.state} level={item.level}>
+                    {worded(item, "text")} {item.reason && !shared && <small>{worded(item, "reason")}</small>}
+                    {item.evidence.map((one) => (
+                      <small key={`${one.trial} ${one.quote}`}>
+                        {" "}
+                        {t("Test {{number}}: “{{quote}}”", { number: one.trial, quote: one.quote })}
+                      </small>
+                    ))}
+                  </StateLine>
+                ))}
+              </ul>
+            )}
+            {shared && <small>{shared}</small>}
+          </div>
+        </details>
       )}
-      {criteria.length > 0 && (
-        <ul className="plain states" aria-label={t("Criteria")}>
-          {criteria.map((item) => (
-            <StateLine key={item.id} state={item.state} level={item.level}>
-              {worded(item, "text")} {item.reason && !shared && <small>{worded(item, "reason")}</small>}
-              {item.evidence.map((one) => (
-                <small key={`${one.trial} ${one.quote}`}>
-                  {" "}
-                  {t("Test {{number}}: “{{quote}}”", { number: one.trial, quote: one.quote })}
-                </small>
-              ))}
-            </StateLine>
-          ))}
-        </ul>
-      )}
-      {shared && <small>{shared}</small>}
     </section>
   );
 }

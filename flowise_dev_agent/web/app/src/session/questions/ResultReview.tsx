@@ -46,17 +46,12 @@ export function ResultReviewForm({ question, session, busy, send }: FormProps<In
 
   return (
     <div className="stack">
-      <p className="row">
-        <a className="button" href={draft?.url ?? chatflow.url} target="_blank" rel="noopener noreferrer">
-          {draft ? t("Open the draft in Flowise") : t("Open the flow in Flowise")}
-        </a>
-        {draft && (
-          <span className="quiet">
-            {t("The change is in a draft.")} <a href={chatflow.url}>{chatflow.name}</a>{" "}
-            {t("stays unchanged until you accept.")}
-          </span>
-        )}
-      </p>
+      {draft && (
+        <p className="quiet">
+          {t("The change is in a draft.")} <a href={chatflow.url}>{chatflow.name}</a>{" "}
+          {t("stays unchanged until you accept.")}
+        </p>
+      )}
       {verdict && <VerdictView verdict={verdict} />}
       <TestList tests={tests} baseline={baseline} verdict={verdict} session={session.thread_id} />
       {change?.summary && (
@@ -104,6 +99,11 @@ export function ResultReviewForm({ question, session, busy, send }: FormProps<In
           {text}
         </p>
       ))}
+      <p>
+        <a href={draft?.url ?? chatflow.url} target="_blank" rel="noopener noreferrer">
+          {draft ? t("Open the draft in Flowise") : t("Open the flow in Flowise")}
+        </a>
+      </p>
       {iterations.length > 1 && <Iteration iterations={iterations} chosen={chosen} choose={setChosen} />}
       <Choices
         options={options}

@@ -143,6 +143,7 @@ const PLAN = {
         label: "",
         list_label: "",
         loses_text: false,
+        words: {},
       },
     ],
     removed: [{ node_id: "calculator_0", node_name: "calculator", label: "Calculator" }],
