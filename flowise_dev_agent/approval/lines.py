@@ -89,8 +89,7 @@ def before_approval(plan: Plan, base: GraphIR, schemas: Schemas) -> list[str]:
     found: set[str] = set()
     for guard, branch in now.guards:
         if now.names[guard] == v2.HUMAN_INPUT:
-            stays = now.behind(guard, branch) & planned.names.keys()
-            found |= stays - planned.behind(guard, branch) if guard in planned.names else stays
+            found |= now.behind(guard, branch) & planned.free_of(guard, branch)
     return sorted(found | _early(plan, base, planned_flow(plan, base, schemas).graph, schemas))
 
 
@@ -163,8 +162,8 @@ def _led_around(before: "_Ways", planned: "_Ways", now: "_Ways") -> Iterator[tup
     for guard, branch in before.guards:
         if guard not in now.names or guard not in planned.names:
             continue
-        around = before.behind(guard, branch) & planned.behind(guard, branch) & now.names.keys()
-        for step in sorted(around - now.behind(guard, branch)):
+        around = before.behind(guard, branch) - planned.free_of(guard, branch)
+        for step in sorted(around & now.free_of(guard, branch)):
             yield step, f"a way leads to '{step}' around '{guard}'{f', branch {branch}' if branch else ''}"
 
 
@@ -174,7 +173,9 @@ class _Ways:
     def __init__(self, lines: set[Way], names: Mapping[str, str]) -> None:
         self.names, self._lines = names, lines
         entered = {one.target for one in lines if one.handle != v2.LOOP}
-        self._starts = [id_ for id_ in names if id_ not in entered]
+        # A step that no line leads to does not run: where it will be is not known before its new lines are.
+        begins = [id_ for id_, name in names.items() if name == v2.START]
+        self._starts = begins or [id_ for id_ in names if id_ not in entered]
         self.guards = sorted({(one.source, one.handle) for one in lines if names.get(one.source) in v2.BRANCHING})
 
     @classmethod
@@ -200,11 +201,14 @@ class _Ways:
         later = following(self._lines, jumps=True)
         return reached_from(later.get(step, ()), later)
 
-    def behind(self, guard: str, branch: str) -> set[str]:
+    def behind(self, guard: str, branch: str) -> frozenset[str]:
         """Ids of the steps that run only after this branch."""
+        return reached_from(self._starts, following(self._lines, jumps=True)) - self.free_of(guard, branch)
+
+    def free_of(self, guard: str, branch: str) -> frozenset[str]:
+        """Ids of the steps that a way leads to without this branch."""
         others = [one for one in self._lines if (one.source, one.handle) != (guard, branch)]
-        free = reached_from(self._starts, following(others, jumps=True))
-        return self.names.keys() - free
+        return reached_from(self._starts, following(others, jumps=True))
 
 
 def _acts(node: FlowNode, schemas: Schemas) -> bool:

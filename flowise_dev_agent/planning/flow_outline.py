@@ -112,8 +112,8 @@ def branches_of_lines(
         ends = one.source, one.target
         before, now = leading(base, *ends), leading(after, *ends)
         mine, other = (now, before) if one.change == "add" else (before, now)
-        # A line of which both flows know nothing else is told without its branch.
-        if words := [name for name in mine if name not in other or ends not in pairs]:
+        # A line that both flows have alike, though the plan names it once, is told without its branch.
+        if words := [name for name in mine if name not in other]:
             found[one] = words
         elif mine and ends in pairs:
             found[one] = []

@@ -3,9 +3,11 @@
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from flowise_dev_agent.approval.binding import beyond_approval, capability_of
-from flowise_dev_agent.approval.lines import rerouted
+from flowise_dev_agent.approval.lines import before_approval, rerouted
 from flowise_dev_agent.approval.ops import compiled, completed
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.models.parsing import UnusableOutputError
@@ -23,7 +25,8 @@ from flowise_dev_agent.patch.views.graph_view import GraphView
 from flowise_dev_agent.planning.details import plan_details
 from flowise_dev_agent.planning.permissions import capability_words
 from flowise_dev_agent.planning.plan_checks import checked_plan
-from flowise_dev_agent.schemas.plan import LineChange, Plan
+from flowise_dev_agent.schemas.plan import LineChange, NamedConnection, Plan
+from flowise_dev_agent.texts import say
 from tests.support.requests import UPDATE, plan_request
 from tests.unit.agent.test_plan_binding import CHAT, contract, planned, value
 
@@ -255,7 +258,7 @@ def test_p85_a_planned_line_is_of_one_branch_and_shown_with_it(catalogue: NodeSt
     assert outside([line(ASK, CALL, "1")], by_rejection, catalogue) == []
     assert any("reaches out" in one for one in outside([line(ASK, CALL, "0")], by_rejection, catalogue))
     wanted = by_rejection.model_copy(update={"capability": capability})
-    assert any("(reject) to HTTP" in one for one in plan_details(wanted, base, schemas=catalogue.schemas).allows)
+    assert any("(rejected) to HTTP" in one for one in plan_details(wanted, base, schemas=catalogue.schemas).allows)
     with pytest.raises(UnusableOutputError, match="which branch of 'humanInputAgentflow_0'"):
         checked_plan(
             contract(planned(ASK), connections=[{"source": ASK, "target": CALL}]),
@@ -272,7 +275,7 @@ def test_p85_a_line_that_goes_is_of_one_branch_and_shown_with_it(catalogue: Node
     assert outside([cut(ASK, CALL, "1")], wanted, catalogue, both) == []
     assert any("goes" in one for one in outside([cut(ASK, CALL, "0")], wanted, catalogue, both))
     wanted = wanted.model_copy(update={"capability": capability})
-    assert any("(reject) to HTTP" in one for one in plan_details(wanted, base, schemas=catalogue.schemas).allows)
+    assert any("(rejected) to HTTP" in one for one in plan_details(wanted, base, schemas=catalogue.schemas).allows)
 
 
 def test_p85_a_title_hides_no_type(catalogue: NodeStore) -> None:
@@ -326,4 +329,97 @@ def test_p85_a_planned_line_of_a_branch_that_the_plan_adds_or_moves_is_of_that_b
         assert (added.output, added.target) == ("2", LATE)
         wanted = checked.model_copy(update={"capability": capability})
         shown = plan_details(wanted, base, schemas=catalogue.schemas).allows
-        assert any("(else) to Direct Reply" in one for one in shown), shown
+        # Else leads there as before, by another number.
+        assert not any("Direct Reply" in one for one in shown), shown
+
+
+# --- random flows ----------------------------------------------------------------------------------------------------
+
+LLMS = [f"llmAgentflow_{number}" for number in range(4)]
+#: Outputs of a step: of the approval and of the condition, whose else is the last, several.
+OUTPUTS = {ASK: ("0", "1"), SORT: ("0", "1")}
+STEPS = [ASK, SORT, *LLMS]
+#: Lines from an earlier step to a later one.
+LINES = [(START, "", one) for one in STEPS] + [
+    (source, output, target)
+    for number, source in enumerate(STEPS)
+    for output in OUTPUTS.get(source, ("",))
+    for target in STEPS[number + 1 :]
+]
+
+
+def connection(one: tuple[str, str, str]) -> NamedConnection:
+    return NamedConnection(source=one[0], output=one[1], target=one[2])
+
+
+def reached(lines: set[tuple[str, str, str]], *, without: tuple[str, str] = ("", "")) -> set[str]:
+    found, queue = set[str](), [START]
+    while queue:
+        if (step := queue.pop()) not in found:
+            found.add(step)
+            queue += [target for source, output, target in lines if source == step and (source, output) != without]
+    return found
+
+
+@given(st.sets(st.sampled_from(LINES), max_size=14), st.data())
+def test_what_an_approval_says_of_lines_is_what_the_compiled_flows_show(
+    catalogue: NodeStore, before: set[tuple[str, str, str]], data: st.DataObject
+) -> None:
+    gone = data.draw(st.sets(st.sampled_from(sorted(before)), max_size=4)) if before else set[tuple[str, str, str]]()
+    come = data.draw(st.sets(st.sampled_from(LINES), max_size=4)) - before
+    rows = [
+        {"type": "number", "value1": "{{ $form.age }}", "operation": "larger", "value2": str(number)}
+        for number in (70, 40)
+    ]
+    shifts = data.draw(st.booleans())
+    after = {(source, output, target) for source, output, target in (before - gone) | come}
+    base = compile_ops(
+        GraphIR.empty(),
+        [
+            *map(node, [START, ASK, *LLMS]),
+            node(SORT, conditions=rows[:1]),
+            *(line(a, b, o or None) for a, o, b in before),
+        ],
+        catalogue.schemas,
+    ).graph
+    # A condition in front of else makes it another number, and moves no line.
+    values = [value(SORT, f"conditions[1].{name}", one) for name, one in rows[1].items()] if shifts else []
+    new_else = {(SORT, "1"): (SORT, "2")} if shifts else {}
+    plan = contract(
+        planned(SORT),
+        flow_kind="AGENTFLOW",
+        values=values,
+        disconnections=[*map(connection, gone)],
+        connections=[
+            connection((*new_else.get((source, output), (source, output)), target)) for source, output, target in come
+        ],
+        credential_requirements=[],
+    )
+    told = before_approval(plan, base, catalogue.schemas)
+    truth = {
+        step
+        for branch in OUTPUTS[ASK]
+        for step in reached(before) - reached(before, without=(ASK, branch))
+        if step in reached(after, without=(ASK, branch))
+    }
+    assert set(told) == truth
+    wanted = plan.model_copy(update={"capability": capability_of(plan, catalogue.schemas, base)})
+    shown = plan_details(wanted, base, schemas=catalogue.schemas)
+    names = {
+        (ASK, "0"): " (approved)",
+        (ASK, "1"): " (rejected)",
+        (SORT, "0"): " (age is more than 70)",
+        (SORT, "1"): " (otherwise)",
+    }
+    types = {
+        START: "Start",
+        ASK: "Human Input",
+        SORT: "Condition",
+        **{one: shown.names[one] for one in LLMS},
+    }
+
+    def words(code: str, lines: set[tuple[str, str, str]]) -> set[str]:
+        return {say(code, source=types[a] + names.get((a, o), ""), target=types[b]) for a, o, b in lines}
+
+    said = {one for one in shown.allows if " line " in one}
+    assert said == words("plan.allows.line_add", come) | words("plan.allows.line_remove", gone)
