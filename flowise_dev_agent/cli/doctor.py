@@ -8,8 +8,9 @@ from functools import partial
 from flowise_dev_agent.access.signing import CertificateSigner
 from flowise_dev_agent.cli.console import print_json, say
 from flowise_dev_agent.cli.startup import require_database
-from flowise_dev_agent.errors import AgentError, DatabaseUnavailableError
+from flowise_dev_agent.errors import AgentError, ConfigurationError, DatabaseUnavailableError
 from flowise_dev_agent.flowise.instances import Instances
+from flowise_dev_agent.flowise.support import TESTED, is_tested, missing_rights
 from flowise_dev_agent.models.local_model import local_models, offer
 from flowise_dev_agent.ops.connections import Connections
 from flowise_dev_agent.ops.models import model_view
@@ -93,8 +94,18 @@ async def _database(settings: Settings) -> str:
 async def _flowise(instances: Instances, instance: str) -> str:
     client = instances.client(instance)
     version = await client.version()
+    lacking = await missing_rights(client)
+    if needed := [right.name for right in lacking if not right.purpose]:
+        raise ConfigurationError(
+            f"The API key at {client.endpoint} lacks what every session needs: {', '.join(needed)}.",
+            hint="Give it these permissions in Flowise, under API Keys; see docs/operations.md#flowise.",
+        )
     page = await client.list_chatflows(limit=1)
-    return f"version {version} at {client.endpoint}, {page.total} chatflows"
+    said = [f"version {version} at {client.endpoint}, {page.total} chatflows"]
+    if not is_tested(version):
+        said.append(f"tested are {' and '.join(TESTED)}, not this version")
+    said += [f"without {right.name}: no {right.purpose}" for right in lacking]
+    return "; ".join(said)
 
 
 async def _certificates(settings: Settings) -> str:

@@ -42,6 +42,10 @@ class FlowiseCalls:
         """Base address of the server, without a slash at the end."""
         return self._transport.endpoint
 
+    async def request(self, method: str, path: str, body: Any = None) -> Any:
+        """The JSON of any route, for probes. Raises FlowiseError."""
+        return await self._transport.call(method, path, total_secs=self._timeout, body=body)
+
     async def _get(self, path: str, *, params: Mapping[str, str | int] | None = None, route: str | None = None) -> Any:
         return await self._transport.call("GET", path, total_secs=self._timeout, route=route, params=params)
 

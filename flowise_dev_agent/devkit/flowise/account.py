@@ -4,6 +4,7 @@ import json
 import os
 import secrets
 import uuid
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -77,7 +78,7 @@ def bootstrap(endpoint: str, access_file: Path) -> FlowiseAccess:
                 # Saved before use: a run that dies after the registration can still log in next time.
                 saved = {"email": _EMAIL, "password": saved.get("password") or _new_password()}
                 _write(access_file, saved)
-                key = _create_key(http, saved["email"], saved["password"])
+                key = create_key(http, saved["email"], saved["password"])
                 saved["api_key"] = key
                 _write(access_file, saved)
             credentials = _ensure_credentials(http, key)
@@ -96,8 +97,8 @@ def _key_works(http: httpx2.Client, key: str) -> bool:
     return http.get("/credentials", headers=_bearer(key)).is_success
 
 
-def _create_key(http: httpx2.Client, email: str, password: str) -> str:
-    """Log in, registering first if there is no account yet, and create the API key; returns the key."""
+def create_key(http: httpx2.Client, email: str, password: str, permissions: Sequence[str] = PERMISSIONS) -> str:
+    """Log in, registering first if there is no account yet, and create an API key; returns the key."""
     internal = {"x-request-from": "internal"}
     login = {"email": email, "password": password}
     response = http.post("/auth/login", json=login, headers=internal)
@@ -109,7 +110,7 @@ def _create_key(http: httpx2.Client, email: str, password: str) -> str:
     # The login cookie authorises the next call; only a person's session may create keys.
     # The response lists every key, so the new one gets a unique name.
     name = f"flowise-dev-agent {secrets.token_hex(4)}"
-    request = {"keyName": name, "permissions": list(PERMISSIONS)}
+    request = {"keyName": name, "permissions": list(permissions)}
     keys = _expect(http.post("/apikey", json=request, headers=internal), "create an API key")
     http.cookies.clear()
     return str(next(key["apiKey"] for key in keys if key["keyName"] == name))
