@@ -11,10 +11,11 @@ from flowise_dev_agent.agent.context import AgentContext
 from flowise_dev_agent.agent.emit import Emitter
 from flowise_dev_agent.agent.state import AgentState, CheckState, Update, WriteState
 from flowise_dev_agent.errors import FlowiseError, WriteFailedError
-from flowise_dev_agent.patch import Finding, GraphIR
+from flowise_dev_agent.patch import Finding, FlowNode, GraphIR
 from flowise_dev_agent.planning.passes.document_stores import store_spec
 from flowise_dev_agent.schemas.document_stores import PlannedStore, pieces
 from flowise_dev_agent.schemas.event_data import DecisionData, WriteData
+from flowise_dev_agent.testing.checks import placeholders_of
 from flowise_dev_agent.texts import Text, sentences, text
 
 #: Code of a finding on a vector store whose documents were not written.
@@ -82,10 +83,14 @@ async def fill_vector_stores(
         agreed &= {node.id for node in graph.nodes if node.name == only}
     titles = {node.id: node.label or node.id for node in graph.nodes}
     findings: list[Finding] = []
-    for node_id, sha256 in fed_vector_stores(graph, agreed):
+    for node_id, feeding, sha256 in fed_vector_stores(graph, agreed):
         said = ""
         try:
-            added = await context.publisher.upsert(chatflow_id, node_id, sha256)
+            if missing := [one for node in feeding for one in placeholders_of(node)]:
+                # A placeholder would stand among the person's documents.
+                said, added = str(text("interrupt.to_be_filled_in", placeholders="; ".join(missing))), 0
+            else:
+                added = await context.publisher.upsert(chatflow_id, node_id, sha256)
         except (FlowiseError, WriteFailedError) as error:
             words = error.message.params.get("said") if isinstance(error.message, Text) else None
             said, added = str(words or error.message), 0
@@ -108,10 +113,10 @@ async def fill_vector_stores(
     return findings
 
 
-def fed_vector_stores(graph: GraphIR, wanted: Collection[str]) -> list[tuple[str, str]]:
-    """(node id, hash of everything that decides the written content) of the vector stores with documents."""
+def fed_vector_stores(graph: GraphIR, wanted: Collection[str]) -> list[tuple[str, list[FlowNode], str]]:
+    """(node id, nodes that decide the written content, their hash) of the vector stores with documents."""
     nodes = {node.id: node for node in graph.nodes}
-    found: list[tuple[str, str]] = []
+    found: list[tuple[str, list[FlowNode], str]] = []
     for node_id in sorted(wanted):
         if node_id not in nodes or not nodes[node_id].inputs.get("document"):
             continue
@@ -121,7 +126,8 @@ def fed_vector_stores(graph: GraphIR, wanted: Collection[str]) -> list[tuple[str
             sources = {edge.source for edge in graph.edges if edge.target == target} - feeding
             feeding |= sources
             left += sources
-        parts = [(id_, nodes[id_].name, nodes[id_].inputs) for id_ in sorted(feeding) if id_ in nodes]
-        text = json.dumps(parts, sort_keys=True, ensure_ascii=False, default=str)
-        found.append((node_id, hashlib.sha256(text.encode()).hexdigest()))
+        parts = [nodes[id_] for id_ in sorted(feeding) if id_ in nodes]
+        known = [(one.id, one.name, one.inputs) for one in parts]
+        content = json.dumps(known, sort_keys=True, ensure_ascii=False, default=str)
+        found.append((node_id, parts, hashlib.sha256(content.encode()).hexdigest()))
     return found

@@ -35,6 +35,9 @@ _MODELS: Final = frozenset(("Chat Models", "LLMs"))
 _MODEL_FIELD: Final = re.compile(r"(?<!embedding)model$", re.IGNORECASE)
 #: Switch of a chain, tool or knowledge source that hands on the documents it found. Without it a reply has none.
 _SOURCES_SWITCH: Final = "returnSourceDocuments"
+#: Categories of what a chatflow needs only when it is called, and the field of a text to answer from.
+_USED_LATER: Final = frozenset(("Tools", "Tools (MCP)"))
+_TEXT: Final = "text"
 #: Field with the answer of a flow that gave up, and the answer of Flowise's own agents.
 _FALLBACK_FIELD: Final = "fallbackMessage"
 _GAVE_UP: Final = ("Agent stopped due to max iterations.",)
@@ -122,12 +125,13 @@ def checked(
     *,
     stand_in: bool,
     variables: Collection[str] | None = None,
+    asked: str = "",
 ) -> Trial:
     """Trial with the problems that code finds in its answer and trace.
 
     A failure where something is left to fill in is no bug of the flow; `variables` are the names that the server has,
-    if known. Answers of a stand-in say nothing about what a real
-    model would do, so that they break no expectation.
+    if known, and `asked` is the flow that ran in place of this one: what it simulates needs nothing. Answers of a
+    stand-in say nothing about what a real model would do, so that they break no expectation.
     """
     graph = GraphIR.from_flow_data(flow_data)
     category, error = trial.category, trial.worded("error")
@@ -138,7 +142,7 @@ def checked(
     told = trial.passed or bool(broken)
     # What is outside the flow breaks a step by itself; anything else may follow from a step before it.
     ran = broken if category in NOT_THE_FLOW else {step.node_id for step in trace.steps} if told else set[str]()
-    if category and (missing := unfilled(graph, variables, ran)):
+    if category and (missing := unfilled(GraphIR.from_flow_data(asked or flow_data), variables, ran)):
         category, error = "CONFIG", text("verdict.unfilled", missing=missing, error=error)
     if not trial.passed:
         return trial.model_copy(update={"category": category, "error": error}) if category else trial
@@ -205,6 +209,21 @@ def unfilled(graph: GraphIR, variables: Collection[str] | None, ran: Collection[
             if isinstance(value, str) and not stands_in(value) and variables is not None:
                 found += [f"{{{{$vars.{one}}}}}" for one in _SERVER_VARIABLE.findall(value) if one not in variables]
     return list(dict.fromkeys(found))
+
+
+def keep_from_running(graph: GraphIR) -> list[str]:
+    """Placeholders in required settings of a chatflow, without which it cannot be built: an address, a store, a page. A
+    tool and a step of an agentflow fail only where they are used, and a text is one with a placeholder, too.
+    """
+    return [
+        named_placeholder(node, entry["name"], value)
+        for node in graph.nodes
+        if not node.is_agentflow and node.category not in _USED_LATER
+        for entry in node.params
+        if not entry.get("optional") and entry["name"] != _TEXT and not PROSE.search(entry["name"])
+        for value in [node.inputs.get(entry["name"])]
+        if isinstance(value, str) and value.startswith(MARK)
+    ]
 
 
 def placeholders_of(node: FlowNode) -> list[str]:

@@ -41,13 +41,13 @@ from flowise_dev_agent.schemas.document_stores import DocumentStoreView
 from flowise_dev_agent.schemas.plan import Expectation, Plan, TestCase
 from flowise_dev_agent.schemas.verdict import NOT_THE_FLOW, Verdict
 from flowise_dev_agent.testing.cases import cases_for, why_not_testable
-from flowise_dev_agent.testing.checks import TestedFlow, checked, remarks_on, uses_models
+from flowise_dev_agent.testing.checks import TestedFlow, checked, keep_from_running, remarks_on, uses_models
 from flowise_dev_agent.testing.judging import judged
 from flowise_dev_agent.testing.simulation import Simulation, simulated
 from flowise_dev_agent.testing.trials import ConversationRunner, TrialConversation, TrialRun
 from flowise_dev_agent.testing.verdicts import beside_blocked, failed_verdict, with_pass_k
 from flowise_dev_agent.testing.ways import answered_branches, more_ways, told_ways
-from flowise_dev_agent.texts import Text
+from flowise_dev_agent.texts import Text, text
 
 #: Tools by phase; those that need an approved plan are in patch and test.
 _DISCOVER: Final = (
@@ -187,6 +187,11 @@ class FlowiseCapability(FlowDomain):
         return await asyncio.to_thread(lambda: simulated(GraphIR.from_flow_data(flow_data), schemas, tests))
 
     async def run_trial(self, context: AgentContext, conversation: TrialConversation) -> TrialRun:
+        asked = conversation.simulation.flow_data or conversation.flow_data
+        if missing := keep_from_running(GraphIR.from_flow_data(asked)):
+            why_not = text("interrupt.to_be_filled_in", placeholders="; ".join(missing))
+            run = await ConversationRunner(context.flowise, replace(conversation, not_testable=why_not)).run()
+            return replace(run, trial=run.trial.model_copy(update={"category": "CONFIG"}))
         run = await ConversationRunner(context.flowise, conversation).run()
         variables = None
         if run.trial.category and "$vars." in conversation.flow_data:
@@ -199,6 +204,7 @@ class FlowiseCapability(FlowDomain):
             conversation.flow_data,
             stand_in=context.model_stand_in,
             variables=variables,
+            asked=asked,
         )
         return replace(run, trial=trial)
 

@@ -1,4 +1,5 @@
 """What Flowise 3.1.4 does with document stores, measured; vectors go to pgvector."""
+# pyright: reportArgumentType=false, reportAssignmentType=false
 
 import asyncio
 import json
@@ -188,7 +189,7 @@ async def test_a_flow_finds_what_was_written_to_its_vector_store_once(
 ) -> None:
     text = bot_on(vectors, flowise.credentials["openAIApi"], schemas)
     flow = await flowise_client.create_chatflow(ChatflowCreate(name="Bot", flow_data=text))
-    ((node_id, sha256),) = fed_vector_stores(GraphIR.from_flow_data(flow.flow_data), {"postgres_0", "chatOpenAI_0"})
+    ((node_id, _, sha256),) = fed_vector_stores(GraphIR.from_flow_data(flow.flow_data), {"postgres_0", "chatOpenAI_0"})
     question = "How many days of vacation?"
     with pytest.raises(FlowiseServerError, match="does not exist"):
         await flowise_client.predict(flow.id, question, session_id="before")

@@ -265,3 +265,19 @@ async def test_the_vector_store_of_a_written_flow_is_filled_within_the_approval(
     assert [said in one["message"] for one in warnings] == ([True] if said else [])
     told = [one["summary"] for one in bench.events if one["type"] == "write"]
     assert ("Wrote 3 pieces to the vector store Qdrant" in told) == (added == 3)
+
+
+async def test_no_placeholder_is_written_among_the_documents_of_a_vector_store() -> None:
+    names = ["plainText", "qdrant", "openAIEmbeddings", "chatOpenAI", "conversationalRetrievalQAChain"]
+    nodes = [PlannedNode(node_id=f"{name}_0", node_name=name, purpose=name) for name in names]
+    server = Filled(BROKEN)
+    bench = Bench(filled_ops(), credentials(OPENAI), flowise=server)
+    values = [
+        PlannedValue(node_id="qdrant_0", param="qdrantServerUrl", value="http://qdrant.test"),
+        PlannedValue(node_id="plainText_0", param="text", value="[PLACEHOLDER: paste the handbook]"),
+    ]
+    bench.reasoner.plans = [plan(nodes=nodes, values=values)]
+    await bench.start("A bot that answers from Qdrant at http://qdrant.test")
+    review = await bench.answer(action="approve")
+    (warning,) = [one for one in review["data"]["warnings"] if one["code"] == UPSERT_FAILED]
+    assert "Still to be filled in: Plain Text" in warning["message"]

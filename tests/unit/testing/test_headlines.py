@@ -363,6 +363,13 @@ def test_what_is_left_to_fill_in_is_the_cause_of_a_failure_and_the_remedy(
     assert told.fix == known.advice
 
 
+def test_a_placeholder_of_what_the_tests_simulate_is_no_cause() -> None:
+    failed = trial("", passed=False, category="EXTERNAL", error="getaddrinfo ENOTFOUND x")
+    data, asked = flow(requestsGet_0={"url": "[PLACEHOLDER: the address]"}), flow(requestsGet_0={})
+    case = TestCase(id="t1", turns=["Hi"])
+    assert checked(failed, Trace(), case, data, stand_in=True, asked=asked).category == "EXTERNAL"
+
+
 def test_a_placeholder_is_no_cause_of_what_failed_in_another_step() -> None:
     data = flow(first_0={}, second_0={"url": "[PLACEHOLDER: the address]"})
     case = TestCase(id="t1", turns=["Hi"])
