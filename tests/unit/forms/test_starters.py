@@ -1,10 +1,13 @@
 """Starters: which one a sentence gets, what fills in its form, and what stands in its prompts."""
+# pyright: reportPrivateUsage=false
 
 import time
 from typing import Any
 
 import pytest
+import yaml
 
+from flowise_dev_agent.forms import starters as forms_starters
 from flowise_dev_agent.forms.starters import LANGUAGES, Language, StarterChoice, choose, needs_of, starters
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.schemas.designs import DesignForm
@@ -116,6 +119,14 @@ def test_a_policy_that_is_spoken_of_is_asked_for_and_not_made_up(catalogue: Node
     assert [(one.kind, one.text) for one in found.form.sources] == [("text", "")]
     assert found.needs == ("sources.0.text",)
     assert "policy" in found.matched
+
+
+def test_the_first_session_reads_the_starters_with_libyaml(monkeypatch: pytest.MonkeyPatch) -> None:
+    if not yaml.__with_libyaml__:
+        pytest.skip("This build of PyYAML reads in Python only.")
+    read = forms_starters._catalogue.__wrapped__
+    monkeypatch.setattr(yaml.SafeLoader, "get_single_data", None)
+    assert {one.id for one in read().starters} == {one.id for one in starters()}
 
 
 def test_starters_stand_in_the_order_that_breaks_ties() -> None:
