@@ -86,6 +86,7 @@ ROUTES: Final[Mapping[str, tuple[Right, ...]]] = {
     "POST /flows/import/read": BUILD,
     "POST /flows/{chatflow_id}/apply": APPROVE,
     "POST /flows/{chatflow_id}/promote": APPROVE,
+    "POST /flows/{chatflow_id}/versions/{version}/restore": APPROVE,
     "POST /flows/preview": READ,
     "POST /flows/validate": BUILD,
     "POST /flows/{chatflow_id}/test": BUILD,

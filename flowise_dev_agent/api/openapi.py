@@ -27,6 +27,7 @@ LINKS: Final[Mapping[str, Sequence[tuple[str, str, Sequence[str]]]]] = {
     "list_sessions": [("$response.body#/sessions/0/thread_id", "session_id", _OF_SESSION)],
     "list_session_artifacts": [("$response.body#/items/0/id", "artifact_id", ["get_session_artifact"])],
     "import_flow": [("$response.body#/session_id", "session_id", ["get_session", "rollback_session"])],
+    "restore_version": [("$response.body#/session_id", "session_id", ["get_session", "rollback_session"])],
     "apply_to_flow": [("$response.body#/session_id", "session_id", ["get_session", "rollback_session"])],
     "find_flows": [("$response.body#/flows/0/id", "chatflow_id", _OF_FLOW)],
     "start_flow_test": [("$response.body#/id", "test_id", ["get_flow_test"])],

@@ -187,6 +187,13 @@ async def show_history(client: AgentClient, flow: str, *, limit: int, as_json: b
     out.print(table)
 
 
+async def restore_version(client: AgentClient, flow: str, version: str, *, as_json: bool) -> None:
+    """Write a version of a flow back."""
+    result = await client.restore_version(flow_id(flow), version, wait=WAIT_SECS)
+    done = f"Made {version} again as a new flow" if result.created else f"Restored {version} of"
+    await say_result(client, result, done, show_change=not result.created, as_json=as_json)
+
+
 async def say_result(
     client: AgentClient,
     result: FlowWriteResult,

@@ -256,6 +256,17 @@ def flows_show_command(
     with_client(url, lambda client: _files().show_flow(client, flow, instance=instance, as_json=as_json))
 
 
+@flows_app.command("restore")
+def flows_restore_command(
+    flow: FlowId,
+    version: Annotated[str, typer.Argument(help="Such as v4, see `flows history`.", metavar="VERSION")],
+    as_json: AsJson = False,
+    url: Url = None,
+) -> None:
+    """Write a version of a flow back, also one that somebody saved in Flowise, or a flow that was deleted."""
+    with_client(url, lambda client: _files().restore_version(client, flow, version, as_json=as_json))
+
+
 @flows_app.command("history")
 def flows_history_command(
     flow: FlowId,

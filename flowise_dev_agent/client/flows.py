@@ -19,6 +19,7 @@ from flowise_dev_agent.schemas.flow_writes import (
     PromoteFlow,
     ReadExport,
     ReadFlows,
+    RestoreVersion,
 )
 from flowise_dev_agent.schemas.flows import FlowPage, FlowPreview, FlowSummary, FlowView, PreviewFlow
 from flowise_dev_agent.schemas.reach import FlowReach
@@ -111,6 +112,13 @@ class FlowCalls(Http):
     ) -> FlowWriteResult:
         """Copy a flow to another server, or over a flow there; with `if_match` only if that is unchanged."""
         return await self._write(f"/flows/{chatflow_id}/promote", promotion, wait, idempotency_key, if_match=if_match)
+
+    async def restore_version(
+        self, chatflow_id: str, version: str, *, wait: float = 0, idempotency_key: str | None = None
+    ) -> FlowWriteResult:
+        """Write a version back, such as `v4`, also one that no session wrote; a deleted flow gets a new id."""
+        path = f"/flows/{chatflow_id}/versions/{version}/restore"
+        return await self._write(path, RestoreVersion(), wait, idempotency_key)
 
     async def _write(
         self,

@@ -3,10 +3,11 @@
 import asyncio
 from dataclasses import dataclass, field, replace
 
-from flowise_dev_agent.errors import InvalidInputError, StaleBaseError
+from flowise_dev_agent.errors import FlowiseNotFoundError, InvalidInputError, StaleBaseError
 from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.flowise.models import Chatflow
 from flowise_dev_agent.flowise.reach import columns_of
+from flowise_dev_agent.flowise.uploads import as_kept
 from flowise_dev_agent.flows.credential_mapping import (
     bind,
     lacking,
@@ -21,6 +22,8 @@ from flowise_dev_agent.knowledge.credential_store import CredentialStore
 from flowise_dev_agent.knowledge.flow_check import check_flow, excused, server_things
 from flowise_dev_agent.knowledge.nodes import NodeKnowledge
 from flowise_dev_agent.patch import TOOL, Finding, GraphIR, PatchOp, Schemas, compile_ops, payload_sha256
+from flowise_dev_agent.persistence.flow_versions import KeptVersion
+from flowise_dev_agent.schemas.base import JsonObject
 from flowise_dev_agent.schemas.etags import Expected, etag_of
 from flowise_dev_agent.schemas.flow_writes import (
     ApplyToFlow,
@@ -52,6 +55,7 @@ class Proposal:
     references: list[MappedReference] = field(default_factory=list)
     missing: list[MissingThing] = field(default_factory=list)
     settings: FlowSettings = field(default_factory=FlowSettings)
+    kept: JsonObject | None = None
     #: Of `base`, beside its text.
     columns: dict[str, str | bool] = field(default_factory=dict[str, str | bool])
 
@@ -186,6 +190,25 @@ class Proposals:
             source=row.id,
             credentials=credentials,
             settings=settings,
+        )
+
+    async def restore(self, version: KeptVersion, flow_data: str, expected: Expected | None = None) -> Proposal:
+        """Propose a version as it was kept; of a flow that is gone, a new flow."""
+        try:
+            base = await self._as_expected(version.instance_id, version.chatflow_id, expected)
+        except FlowiseNotFoundError:
+            base = None
+        kept = version.settings
+        return Proposal(
+            operation="restore",
+            title=f"Restore v{version.version} of '{version.name}'",
+            instance_id=version.instance_id,
+            name=version.name,
+            type=base.type or "CHATFLOW" if base else GraphIR.from_flow_data(flow_data).kind,
+            flow_data=flow_data,
+            base=base,
+            settings=FlowSettings(chatbot_config=as_kept(kept)(None)) if kept and base is None else FlowSettings(),
+            kept=kept,
         )
 
     async def check(self, proposal: Proposal) -> list[Finding]:

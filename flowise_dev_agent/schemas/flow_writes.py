@@ -7,7 +7,7 @@ from uuid import UUID
 from pydantic import ConfigDict, Field, model_validator
 
 from flowise_dev_agent.patch import Finding, PatchOp
-from flowise_dev_agent.schemas.base import Contract
+from flowise_dev_agent.schemas.base import Contract, JsonObject
 from flowise_dev_agent.schemas.change import Difference
 from flowise_dev_agent.schemas.etags import ETAG
 from flowise_dev_agent.schemas.reach import ReachChange
@@ -19,7 +19,7 @@ FlowType = Literal["CHATFLOW", "AGENTFLOW", "MULTIAGENT", "ASSISTANT"]
 #: A column beside the flow. Flowise writes JSON texts of a few kilobytes.
 SettingText = Annotated[Storable, Field(max_length=1_000_000)]
 FlowText = Annotated[Storable, Field(min_length=1, max_length=MAX_FLOW_CHARS)]
-WriteOperation = Literal["import", "apply", "promote"]
+WriteOperation = Literal["import", "apply", "promote", "restore"]
 WriteStatus = Literal["checked", "in_progress", "completed", "cancelled"]
 
 
@@ -147,6 +147,12 @@ class ApplyToFlow(RequestBody):
         return self
 
 
+class RestoreVersion(RequestBody):
+    """The body of `POST /flows/{id}/versions/{version}/restore`."""
+
+    dry_run: Truth = Field(default=False, description="Check only: findings and difference, nothing is written.")
+
+
 class PromoteFlow(RequestBody):
     """The body of `POST /flows/{id}/promote`."""
 
@@ -219,6 +225,7 @@ class FlowWrite(Contract):
     columns: dict[str, str | bool] = Field(
         default_factory=dict[str, str | bool], description="Of a changed flow, beside its text."
     )
+    kept: JsonObject | None = Field(default=None, description="Of a restored version: settings that it had.")
     findings: list[Finding] = Field(default_factory=list, description="Warnings.")
 
 
@@ -235,7 +242,10 @@ class FlowWriteResult(Contract):
     name: str
     type: str
     sha256: str = Field(description="Of the text of `flowData`.")
-    created: bool = Field(description="False when it replaces what a flow holds, which is kept as a version.")
+    created: bool = Field(
+        description="A new flow, with an id of its own. False when it replaces what a flow holds, which is kept as a "
+        "version."
+    )
     credentials: list[MappedCredential]
     references: list[MappedReference] = Field(default_factory=list)
     settings: FlowSettings = Field(default_factory=FlowSettings, description="Of a new flow, as it is written.")

@@ -13,8 +13,15 @@ from uuid import UUID, uuid4
 
 from langgraph.runtime import RunControl
 
-from flowise_dev_agent.errors import InvalidInputError, PatchError, StaleBaseError, WriteFailedError
+from flowise_dev_agent.errors import (
+    InvalidInputError,
+    PatchError,
+    StaleBaseError,
+    VersionNotFoundError,
+    WriteFailedError,
+)
 from flowise_dev_agent.flowise.instances import Instances
+from flowise_dev_agent.flowise.uploads import as_kept
 from flowise_dev_agent.flows.proposals import Proposal, Proposals
 from flowise_dev_agent.flows.views import difference
 from flowise_dev_agent.patch import Finding, GraphIR, errors, payload_sha256
@@ -36,6 +43,7 @@ from flowise_dev_agent.schemas.flow_writes import (
     FlowWriteResult,
     ImportFlow,
     PromoteFlow,
+    RestoreVersion,
     WriteStatus,
 )
 from flowise_dev_agent.sessions.approvals import ApprovalRules
@@ -43,7 +51,7 @@ from flowise_dev_agent.sessions.emission import Emit, new_event
 from flowise_dev_agent.sessions.service import check_key, key_reused
 from flowise_dev_agent.texts import text
 
-_OPERATIONS: Final = frozenset({"import", "apply", "promote"})
+_OPERATIONS: Final = frozenset({"import", "apply", "promote", "restore"})
 #: Status of a session's row -> status of the write.
 _STATUS: Final[Mapping[str, WriteStatus]] = {
     "queued": "in_progress",
@@ -125,6 +133,30 @@ class FlowWriter:
             body, what, lambda: self._proposals.promote(chatflow_id, body, expected), idempotency_key
         )
 
+    async def restore(
+        self,
+        chatflow_id: str,
+        version: int,
+        body: RestoreVersion,
+        *,
+        idempotency_key: str | None = None,
+        expected: Expected | None = None,
+    ) -> FlowWriteResult:
+        """Write a version back as it was, with whatever is wrong with it; a flow that is gone becomes a new one.
+
+        Raises VersionNotFoundError.
+        """
+
+        async def propose() -> Proposal:
+            kept = await self._versions.with_number(chatflow_id, version)
+            if kept is None:
+                raise VersionNotFoundError(
+                    text("error.no_version", version=f"v{version}"), hint=text("error.versions_hint")
+                )
+            return await self._proposals.restore(kept, await self._versions.text(kept), expected)
+
+        return await self._take(body, ("restore", chatflow_id, str(version)), propose, idempotency_key)
+
     async def result(self, session_id: UUID) -> FlowWriteResult:
         """Result of a session's write, or its state while it is in progress.
 
@@ -135,7 +167,7 @@ class FlowWriter:
 
     async def _take(
         self,
-        body: ImportFlow | ApplyToFlow | PromoteFlow,
+        body: ImportFlow | ApplyToFlow | PromoteFlow | RestoreVersion,
         what: tuple[str | None, ...],
         propose: Callable[[], Awaitable[Proposal]],
         key: str | None,
@@ -155,13 +187,14 @@ class FlowWriter:
             flow_data = proposal.flow_data if proposal.operation == "import" else None
             return _shown(write, proposal.instance_id, "checked").model_copy(
                 update={
-                    "valid": not problems,
+                    "valid": proposal.operation == "restore" or not problems,
                     "findings": findings,
                     "difference": shown,
                     "flow_data": flow_data,
                 }
             )
-        if problems:
+        # A version was there before: to restore it must not depend on today's rules.
+        if problems and proposal.operation != "restore":
             raise InvalidInputError(
                 text("error.flow_not_written", problems="; ".join(finding.text for finding in problems[:_SHOWN])),
                 hint=text("error.flow_not_written_hint"),
@@ -271,6 +304,15 @@ class FlowWriteExecution:
         return await self._publisher.accept(chatflow_id=made.chatflow_id, deploy=False, iteration=0)
 
     async def _update(self, base: BaseFlow, flow_data: str) -> Written:
+        if self._write.operation == "restore":
+            return await self._publisher.restore(
+                chatflow_id=base.chatflow_id,
+                flow_data=flow_data,
+                sha256=self._write.sha256,
+                iteration=0,
+                name=self._write.name,
+                settings=None if self._write.kept is None else as_kept(self._write.kept),
+            )
         result = await self._publisher.update(
             chatflow_id=base.chatflow_id,
             flow_data=flow_data,
@@ -299,6 +341,7 @@ def _write(proposal: Proposal, findings: list[Finding]) -> FlowWrite:
         credentials=proposal.credentials,
         references=proposal.references,
         settings=proposal.settings,
+        kept=proposal.kept,
         columns=proposal.columns,
         findings=[finding for finding in findings if finding.severity == "warning"][:_MOST_WARNINGS],
     )

@@ -39,6 +39,7 @@ from flowise_dev_agent.schemas.flow_writes import (
     PromoteFlow,
     ReadExport,
     ReadFlows,
+    RestoreVersion,
 )
 from flowise_dev_agent.schemas.flows import FlowPage, FlowPreview, FlowSummary, FlowView, PreviewFlow
 from flowise_dev_agent.schemas.reach import FlowReach
@@ -68,6 +69,7 @@ Flows = Annotated[FlowService, Depends(_flows)]
 Writer = Annotated[FlowWriter, Depends(_writer)]
 Instance = Annotated[str | None, Query(max_length=200, description="Flowise instance; the default one.")]
 ChatId = Annotated[str, Path(pattern=CHAT_ID_PATTERN, description="A conversation that `chat` began.")]
+Version = Annotated[str, Path(pattern=r"^v[0-9]{1,9}$", description="Such as `v4`.")]
 Reference = Annotated[
     str,
     Query(
@@ -338,6 +340,32 @@ async def promote_flow(
     what a flow there held before. With `dry_run` nothing is written; the answer has the findings and the difference.
     """
     taken = await writer.promote(str(chatflow_id), body, idempotency_key=idempotency_key, expected=if_match)
+    return await _written(response, writer, service, taken, wait_secs)
+
+
+@router.post(
+    "/flows/{chatflow_id}/versions/{version}/restore",
+    responses=_WRITING | declared("version_not_found", *_WRITES),
+)
+async def restore_version(
+    response: Response,
+    chatflow_id: FlowId,
+    version: Version,
+    body: RestoreVersion,
+    writer: Writer,
+    service: Service,
+    wait_secs: WaitSecs,
+    if_match: IfMatch,
+    idempotency_key: IdempotencyKey = None,
+) -> FlowWriteResult:
+    """Write a version of a flow back, of a session or seen by the watch, as it was kept; read back after it.
+
+    The write is a session of its own. A flow that was deleted is made again: `created` is true then, and `chatflow_id`
+    is its new id, since Flowise takes none. With `dry_run` nothing is written; the answer has the findings and the
+    difference.
+    """
+    number = int(version.removeprefix("v"))
+    taken = await writer.restore(str(chatflow_id), number, body, idempotency_key=idempotency_key, expected=if_match)
     return await _written(response, writer, service, taken, wait_secs)
 
 

@@ -8,7 +8,7 @@ from fastapi import Path, Query, Request
 from flowise_dev_agent.api.deps import engine
 from flowise_dev_agent.api.once import ONCE_WITH_SECRET, OnceRoute
 from flowise_dev_agent.api.responses import REPEATED, declared
-from flowise_dev_agent.api.routes.versions import Version
+from flowise_dev_agent.api.routes.flows import Version
 from flowise_dev_agent.api.routing import Routes
 from flowise_dev_agent.patch import CanvasView
 from flowise_dev_agent.schemas.shares import MadeShare, NewShare, SharedView, ShareList

@@ -2,11 +2,12 @@
 
 from typing import Annotated
 
-from fastapi import Depends, Path, Query, Request
+from fastapi import Depends, Query, Request
 
 from flowise_dev_agent.api.deps import FlowId, IfMatch, SessionId, engine
 from flowise_dev_agent.api.once import ONCE, OnceRoute
 from flowise_dev_agent.api.responses import FLOWISE, REPEATED, declared
+from flowise_dev_agent.api.routes.flows import Version
 from flowise_dev_agent.api.routing import Routes
 from flowise_dev_agent.schemas.certificates import CertificateKeys, SignedCertificate
 from flowise_dev_agent.schemas.versions import (
@@ -29,7 +30,6 @@ async def _versions(request: Request) -> FlowVersions:
 FlowVersionsDep = Annotated[FlowVersions, Depends(_versions)]
 #: Of a chatflow; the column is an integer.
 MAX_VERSION = 2**31 - 1
-Version = Annotated[str, Path(pattern=r"^v[0-9]{1,9}$", description="Such as `v4`.")]
 Label = Annotated[str | None, Query(max_length=20, description="A label such as `v1.0`.")]
 
 

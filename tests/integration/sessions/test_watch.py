@@ -10,7 +10,7 @@ import pytest
 from psycopg import sql
 
 from flowise_dev_agent.caller import serving
-from flowise_dev_agent.errors import FlowiseAuthError
+from flowise_dev_agent.errors import FlowiseAuthError, VersionNotFoundError
 from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.flowise.models import Chatflow, ChatflowPage
 from flowise_dev_agent.flows.watch import Watch
@@ -18,9 +18,10 @@ from flowise_dev_agent.knowledge.flow_index import FlowIndex
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.ops import Runtime
 from flowise_dev_agent.persistence import Blobs, Database, Queue, Retention, Sessions, WatchedVersions
+from flowise_dev_agent.schemas.flow_writes import RestoreVersion
 from flowise_dev_agent.settings import RetentionSettings
 from tests.fixtures.database import superuser
-from tests.integration.sessions.test_flow_writes import apply, edited
+from tests.integration.sessions.test_flow_writes import apply, edited, written
 from tests.writing_world import BOT, Servers, writing_service
 
 
@@ -211,6 +212,42 @@ async def test_of_what_was_seen_the_last_of_each_day_is_kept_for_90_days_and_the
             )
     await retention.pass_once()
     assert [name for name, _, _ in await listed(runtime)] == ["v3"]
+
+
+async def test_a_version_of_flowise_is_restored_byte_for_byte_with_its_name(
+    runtime: Runtime, servers: Servers, watch: Watch
+) -> None:
+    odd = servers.dev.flows[BOT].flow_data.replace('"chatOpenAI"', '"noSuchNode"')
+    saved(servers, odd, 1, name="Odd")
+    await watch.look("dev")
+    saved(servers, edited_again(servers), 2, name="Bot")
+    await watch.look("dev")
+    done = await written(runtime, await runtime.flow_writer.restore(BOT, 1, RestoreVersion()))
+    row = servers.dev.flows[BOT]
+    assert (row.flow_data, row.name, done.created) == (odd, "Odd", False)
+    await watch.look("dev")
+    assert await listed(runtime) == [
+        ("v1", "As it was found", "elsewhere"),
+        ("v2", "Renamed in Flowise", "elsewhere"),
+        ("v3", "Back to v1", "restored"),
+    ]
+    # The write is a session, which can be undone.
+    assert done.session_id is not None
+    await runtime.versions.rollback(done.session_id, None)
+    assert servers.dev.flows[BOT].name == "Bot"
+
+
+async def test_a_deleted_flow_is_made_again_with_all_its_text(runtime: Runtime, servers: Servers, watch: Watch) -> None:
+    await watch.look("dev")
+    gone = servers.dev.flows.pop(BOT)
+    await watch.look("dev")
+    done = await written(runtime, await runtime.flow_writer.restore(BOT, 1, RestoreVersion()))
+    assert done.created
+    assert done.chatflow_id not in {None, BOT}
+    made = servers.dev.flows[done.chatflow_id or ""]
+    assert (made.name, made.type, made.flow_data) == (gone.name, gone.type, gone.flow_data)
+    with pytest.raises(VersionNotFoundError):
+        await runtime.flow_writer.restore(BOT, 9, RestoreVersion())
 
 
 class Listed:

@@ -1,6 +1,6 @@
 /** The versions of a flow as people count them: what each brought, any two compared, one press back. */
 import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { lazy, Suspense } from "react";
+import { lazy, Suspense, useState } from "react";
 import { Link, useLocation, useSearch } from "wouter";
 import { api, dataOf } from "../api/client";
 import { caller, comparison, flowVersions } from "../api/queries";
@@ -31,7 +31,7 @@ export function HistoryPage({ params }: { params: Record<string, string> }) {
   // The two are in the address, so that a link shows a colleague the same.
   const compare = (from: string, to: string) => go(`/history/${id}?before=${from}&after=${to}`, { replace: true });
   // One press: nothing is lost by it, and the next press takes it back.
-  const undo = useRestore();
+  const undo = useRestore(id);
   const moves = versions.filter((version) => version.moved);
   const [unfolded, setUnfolded] = useState(false);
   const earlierThan = (name: string) => versions[versions.findIndex((one) => one.name === name) + 1]?.name ?? name;
@@ -48,7 +48,7 @@ export function HistoryPage({ params }: { params: Record<string, string> }) {
           </div>
         </div>
         <div className="row">
-          {newest?.current && older?.session_id && (
+          {newest?.current && older && (
             <button type="button" className="button" disabled={undo.isPending} onClick={() => undo.mutate(older)}>
               {t("Undo {{name}}", { name: newest.name })}
             </button>
@@ -111,15 +111,23 @@ const titleOf = (version: NumberedVersion): string =>
   version.origin === "session" ? version.title : worded(version, "title");
 
 /** Writes a version to Flowise; what the flow holds then is a version too. */
-function useRestore() {
+function useRestore(flow: string) {
   const refresh = useRefresh();
   return useMutation({
-    mutationFn: ({ session_id, label }: NumberedVersion) =>
-      dataOf(
-        api.POST("/sessions/{session_id}/rollback", {
-          params: { path: { session_id: session_id ?? "" }, query: { version: label } },
+    mutationFn: async ({ session_id, label, name }: NumberedVersion) => {
+      if (session_id)
+        return dataOf(
+          api.POST("/sessions/{session_id}/rollback", { params: { path: { session_id }, query: { version: label } } }),
+        );
+      const path = { chatflow_id: flow, version: name };
+      await dataOf(
+        api.POST("/flows/{chatflow_id}/versions/{version}/restore", {
+          params: { path, query: { wait: 20 } },
+          body: { dry_run: false },
         }),
-      ),
+      );
+      return { already_there: false };
+    },
     onSuccess: refresh,
   });
 }
@@ -158,7 +166,7 @@ function Version({ flow, version, called, shown, onShow }: VersionProps) {
   const { data: person } = useQuery(caller());
   const mine = version.by === person?.name;
   const refresh = useRefresh();
-  const restore = useRestore();
+  const restore = useRestore(flow);
   const mark = useMutation({
     mutationFn: async (marked: boolean) => {
       const path = { chatflow_id: flow, version: version.name };
@@ -200,7 +208,7 @@ function Version({ flow, version, called, shown, onShow }: VersionProps) {
       <div className="row">
         {version.session_id && <Link href={`/s/${version.session_id}`}>{t("Conversation")}</Link>}
         {version.current && version.name === "v1" && version.origin === "session" && <TakeBack version={version} />}
-        {!version.current && version.session_id && (
+        {!version.current && (
           <ConfirmButton
             label={t("Go back")}
             name={t("Go back to {{name}}", { name })}
