@@ -87,7 +87,7 @@ def plan_markdown(plan: Plan, details: ShownPlan | None = None, language: str = 
         ),
         ("plan.heading.personal_data", [words.code(name) for name in plan.pii_fields]),
         ("plan.heading.criteria", words.criteria()),
-        ("plan.heading.questions", [words.test(one) for one in plan.tests]),
+        ("plan.heading.questions", [*dict.fromkeys(words.test(one) for one in plan.tests)]),
     ]
     goal, rest = _beginning(plan.goal)
     lines = [
@@ -303,7 +303,9 @@ class _Words:
 
     def test(self, case: TestCase) -> str:
         """All turns of a test conversation."""
+        said_by_code = case.input != "chat" and not case.payload
         words = " → ".join(f"\u201c{self.text(turn)}\u201d" for turn in case.turns)
+        words = self._said(f"plan.test.{case.input}") if said_by_code else words
         decisions = ", ".join(self._said(f"plan.person_{one}") for one in case.human)
         return f"{words} ({decisions})" if decisions else words
 

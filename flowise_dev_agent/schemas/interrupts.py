@@ -28,7 +28,7 @@ from flowise_dev_agent.schemas.plan import Approach, Capability, Part, Plan
 from flowise_dev_agent.schemas.shown_plan import ShownPlan
 from flowise_dev_agent.schemas.usage import BudgetCeilings, DegradedPhase, Usage
 from flowise_dev_agent.schemas.verdict import Regression, TestedIteration, Trial, Verdict
-from flowise_dev_agent.texts import in_language
+from flowise_dev_agent.texts import in_language, translated
 
 WriteMode = Literal["staged", "direct"]
 
@@ -233,6 +233,12 @@ def _in_language(value: Any, language: str) -> Any:
     if isinstance(value, Worded):
         coded = {name: value.worded(name) for name in value.texts if isinstance(inner.get(name), str)}
         update |= {name: in_language(words, language) for name, words in coded.items()}
+        for place, code in value.texts.items():
+            name, _, index = place.partition(".")
+            if index.isdigit() and int(index) < len(inner[name]):
+                update.setdefault(name, [*inner[name]])[int(index)] = translated(
+                    code.as_text(inner[name][int(index)]), language
+                )
         update["texts"] = value.texts
     return value.model_copy(update=update) if update else value
 

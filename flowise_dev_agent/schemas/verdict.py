@@ -7,7 +7,7 @@ from pydantic import ConfigDict, Field
 from flowise_dev_agent.sanitize import shortened
 from flowise_dev_agent.schemas.base import Contract, JsonMapping, JsonObject, JsonValue, Versioned, Worded
 from flowise_dev_agent.schemas.plan import Decision, Decisions
-from flowise_dev_agent.texts import Text, listed, text
+from flowise_dev_agent.texts import Text, in_brief, listed, text
 
 #: Causes of a failure that a model may give. STRUCTURE, LOGIC and INCOMPLETE are flow bugs and iterate; the
 #: others ask the person.
@@ -58,11 +58,11 @@ class Trial(Versioned, Worded):
     def shortened(self, limit: int) -> "Trial":
         """Copy with `answer` and `error` cut to `limit` characters."""
         answer = self.answer if len(self.answer) <= limit else self.answer[: limit - 1] + "…"
-        error = self.worded("error") if len(self.error) <= limit else self.error[:limit]
+        error = self.worded("error") if len(self.error) <= limit else in_brief(self.worded("error"), limit)
         return self.model_copy(update={"answer": answer, "error": error})
 
 
-class Regression(Contract):
+class Regression(Worded):
     """Difference in kind between the answers to a question before and after a change."""
 
     question: str

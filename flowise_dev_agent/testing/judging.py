@@ -7,7 +7,6 @@ from typing import Final, Literal
 from flowise_dev_agent.patch import GraphIR
 from flowise_dev_agent.patch.model.field_kinds import PROSE
 from flowise_dev_agent.patch.model.placeholders import MARK, stands_in
-from flowise_dev_agent.sanitize import shortened
 from flowise_dev_agent.schemas.plan import Criterion, Expectation, Part, Plan
 from flowise_dev_agent.schemas.verdict import (
     NOT_THE_FLOW,
@@ -24,7 +23,7 @@ from flowise_dev_agent.schemas.verdict import (
 from flowise_dev_agent.testing.checks import Shown, TestedFlow, squeezed, unmet_by
 from flowise_dev_agent.testing.plan_change import PlanChange, holds
 from flowise_dev_agent.testing.tool_names import spelt, without_number
-from flowise_dev_agent.texts import listed, sentences, text
+from flowise_dev_agent.texts import in_brief, listed, sentences, text
 
 NOT_JUDGED: Final = text("verdict.not_judged")
 _NO_EVIDENCE: Final = text("verdict.no_evidence")
@@ -192,7 +191,7 @@ def _criterion(
             state=state,
             judged_by=judge,
             evidence=list(evidence),
-            reason=shortened(reason, 500),
+            reason=in_brief(reason, 500),
         )
 
     if criterion.not_tested and not criterion.tests:

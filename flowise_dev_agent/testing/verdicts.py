@@ -17,10 +17,9 @@ from flowise_dev_agent.errors import (
     FlowiseUnreachableError,
 )
 from flowise_dev_agent.flowise.models import Prediction
-from flowise_dev_agent.sanitize import shortened
 from flowise_dev_agent.schemas.verdict import FLOW_BUGS, NOT_THE_FLOW, PassK, Trial, Verdict, VerdictCategory
 from flowise_dev_agent.testing import playbook
-from flowise_dev_agent.texts import Text, sentences, text
+from flowise_dev_agent.texts import Text, in_brief, sentences, text
 
 #: Characters of words that are not ours in the reason.
 _FOREIGN_CHARS: Final = 240
@@ -94,18 +93,11 @@ def failed_verdict(results: Sequence[Trial]) -> Verdict | None:
     return Verdict(
         done=False,
         category=worst.category,
-        reason=text(outcome, failed=len(failed), total=len(results), error=_in_brief(worst.worded("error"))),
+        reason=text(
+            outcome, failed=len(failed), total=len(results), error=in_brief(worst.worded("error"), _FOREIGN_CHARS)
+        ),
         fix=entry.advice if entry and entry.category == worst.category else playbook.FIXES[worst.category or "UNKNOWN"],
         failed_trials=[number for number, result in enumerate(results, start=1) if result.category],
-    )
-
-
-def _in_brief(words: str) -> str:
-    """An error whose foreign words are cut, between words; our own sentences stay whole and keep their codes."""
-    if not isinstance(words, Text):
-        return shortened(" ".join(words.split()), _FOREIGN_CHARS)
-    return text(
-        words.code, **{name: _in_brief(one) if isinstance(one, str) else one for name, one in words.params.items()}
     )
 
 

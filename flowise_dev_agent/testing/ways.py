@@ -14,10 +14,9 @@ from typing import Any, Final
 from flowise_dev_agent.patch import GraphIR
 from flowise_dev_agent.patch.model.node import FlowNode
 from flowise_dev_agent.patch.model.values import without_markup
-from flowise_dev_agent.sanitize import shortened
 from flowise_dev_agent.schemas.base import JsonValue
 from flowise_dev_agent.schemas.plan import Decision, Expectation, TestCase
-from flowise_dev_agent.schemas.verdict import ProbeKind, Trace, Trial
+from flowise_dev_agent.schemas.verdict import NOT_THE_FLOW, ProbeKind, Trace, Trial
 from flowise_dev_agent.testing.cases import MOST_HELD, next_id
 from flowise_dev_agent.testing.simulation import (
     SIMULATED_FAILURE,
@@ -27,17 +26,17 @@ from flowise_dev_agent.testing.simulation import (
     simulated_steps,
     steps_of,
 )
-from flowise_dev_agent.texts import Text, text
+from flowise_dev_agent.texts import Text, in_brief, text
 
 #: Steps of the largest flow whose ways are looked for.
 _MOST_STEPS: Final = 20
 _MOST_TRIES: Final = 400
-_SAID_CHARS: Final = 120
+_SAID_CHARS: Final = 240
 _CONDITION, _SCENARIOS, _LOOP = "conditionAgentflow", "conditionAgentAgentflow", "loopAgentflow"
 _VARIABLE: Final = re.compile(r"\{\{\s*([^{}]+?)\s*\}\}")
 _ANSWER_OF: Final = re.compile(r"(\w+)\.output\.http\.data\.([\w.\[\]]+)")
-#: What people write, and what breaks a text that is put together of it.
-_HARD: Final = '\nShe said: "It\'s {fine} \\ thanks"'
+#: Marks that people write, in any language, and that break a text that is put together of them.
+_HARD: Final = '\n"1\' {2} \\ 3"'
 
 
 class Probe(TestCase):
@@ -297,9 +296,10 @@ class _Branches:
 
 def told_ways(held: Sequence[TrialRun], graph: GraphIR, simulation: Simulation) -> list[Text]:
     """Lines on what the flow did where a simulated call failed or answered nothing, then on ways that none took."""
-    if not held or _is_large(graph):
+    if _is_large(graph) or all(one.trial.category in NOT_THE_FLOW for one in held):
         return []
-    return [*_told_probes(held, simulation), *_untaken(held, graph, simulation)]
+    # Two steps may do the same.
+    return [*dict.fromkeys([*_told_probes(held, simulation), *_untaken(held, graph, simulation)])]
 
 
 def _was_probed(run: TrialRun, probe: Probe, simulation: Simulation) -> bool:
@@ -317,7 +317,7 @@ def _told_probes(held: Sequence[TrialRun], simulation: Simulation) -> Iterator[T
         yield text(
             f"way.{one.case.kind}.{outcome}",
             action=simulation.stand_ins[one.case.stand_in].action,
-            said=shortened(" ".join((one.trial.error or one.trial.answer).split()), _SAID_CHARS),
+            said=in_brief(one.trial.worded("error") or one.trial.answer, _SAID_CHARS),
         )
 
 
@@ -348,8 +348,11 @@ def _untaken(held: Sequence[TrialRun], graph: GraphIR, simulation: Simulation) -
         for one in held
         if isinstance(one.case, Probe) and _was_probed(one, one.case, simulation)
     }
-    for number, stand_in in enumerate(simulation.stand_ins):
-        if (number, "error") not in probed:
-            yield text("way.error.untested", action=stand_in.action)
-        if (number, "empty") not in probed:
-            yield text("way.empty.untested", action=stand_in.action)
+    kinds: tuple[ProbeKind, ...] = ("error", "empty")
+    left = [
+        stand_in.action
+        for number, stand_in in enumerate(simulation.stand_ins)
+        if any((number, kind) not in probed for kind in kinds)
+    ]
+    if left:
+        yield text("way.untested", actions=[*dict.fromkeys(left)])

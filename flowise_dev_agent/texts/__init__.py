@@ -13,6 +13,8 @@ from functools import cache, reduce
 from importlib.resources import files
 from typing import Final, Literal, TypeAlias, get_args
 
+from flowise_dev_agent.sanitize import shortened
+
 Param: TypeAlias = str | int | float | bool | list[str]
 Language: TypeAlias = Literal["en", "de", "fr", "es"]
 LANGUAGES: Final = get_args(Language)
@@ -68,6 +70,16 @@ def translated(words: str, language: str) -> str:
         name: translated(value, language) if isinstance(value, Text) else value for name, value in words.params.items()
     }
     return say_in(language, words.code, **params)
+
+
+def in_brief(words: str, most: int) -> str:
+    """A text whose foreign words are in one line of at most so many characters, cut between words; our own sentences
+    stay whole and keep their codes.
+    """
+    if not isinstance(words, Text):
+        return shortened(" ".join(words.split()), most)
+    params = {name: in_brief(one, most) if isinstance(one, str) else one for name, one in words.params.items()}
+    return text(words.code, **params)
 
 
 def in_language(words: str, language: str) -> str:

@@ -66,7 +66,7 @@ from flowise_dev_agent.testing.checks import comparable
 from flowise_dev_agent.testing.judging import as_judged, best_of, lost
 from flowise_dev_agent.testing.trials import Patience, TrialConversation, TrialRun, hold_all
 from flowise_dev_agent.testing.ways import session_of
-from flowise_dev_agent.texts import lines, sentences, text
+from flowise_dev_agent.texts import in_brief, lines, sentences, text
 
 #: Characters of an answer that the state and the review carry; the full texts are a blob.
 ANSWER_LIMIT = 1_000
@@ -81,6 +81,8 @@ _MOST_REASONS = 3
 _MOST_WAYS: Final = 5
 #: Most values changed by repairs that a review lists.
 _MOST_REPAIRED = 20
+#: Characters of foreign words in the status of a test.
+_ERROR_CHARS: Final = 200
 _RESULTS: Final = TypeAdapter(list[Trial])
 
 
@@ -394,6 +396,8 @@ def _result_review(
         said = [text("interrupt.nothing_changed"), state.patch.nothing_to_change]
     if left:
         said[1:1] = [text("interrupt.to_do"), *left]
+    if added := sum(trial.test not in {case.id for case in tested_plan(state).tests} for trial in judged):
+        said.append(text("interrupt.added_tests", count=added))
     if failed_alike(baseline, judged):
         said.append(text("interrupt.failed_before"))
     if verdict and (counted := verdict.pass_k) and counted.k > 1:
@@ -545,15 +549,15 @@ def _is_held(trial: Trial) -> bool:
 
 
 def _status(trial: Trial) -> str:
-    """Status of a trial: works, or the beginning of its error, which names the cause."""
-    return "works" if trial.passed else f"{trial.category}: {shorten(trial.error, 200)}"
+    """Status of a trial: works, or its error, which names the cause."""
+    return text("regression.works") if trial.passed else in_brief(trial.worded("error"), _ERROR_CHARS)
 
 
 def _shape(answer: str) -> str:
     try:
-        return "JSON" if isinstance(json.loads(answer), dict | list) else "text"
+        return "JSON" if isinstance(json.loads(answer), dict | list) else text("regression.text")
     except ValueError:
-        return "text"
+        return text("regression.text")
 
 
 def _tools(trial: Trial) -> str:

@@ -142,7 +142,7 @@ def test_what_no_test_took_is_said_by_name(catalogue: NodeStore) -> None:
     graph, simulation = acting(catalogue)
     runs = [held(HELLO, *STEPS, "directReplyAgentflow_1", taken=1)]
     codes = [one.code for one in told_ways(runs, graph, simulation)]
-    assert codes == ["way.branch", "way.error.untested", "way.empty.untested"]
+    assert codes == ["way.branch", "way.untested"]
     assert simulation.actions()[0] in told_ways(runs, graph, simulation)[1]
 
 
