@@ -226,6 +226,12 @@ class FlowiseClient(DocumentStoreCalls):
             raise self._odd(f"GET {path}", "no node")
         return cast("NodeType", body)
 
+    async def node_icon(self, name: str) -> tuple[str, bytes]:
+        """Media type and content of a node type's icon; FlowiseServerError for a type without one."""
+        path, route = f"/node-icon/{segment(name)}", "/node-icon/:name"
+        response, content = await self._transport.send("GET", path, total_secs=self._timeout, route=route)
+        return response.headers.get("content-type", "").partition(";")[0].strip(), content
+
     async def node_options(
         self,
         name: str,

@@ -11,15 +11,27 @@ from flowise_dev_agent.persistence import AuditLog, Fact
 from flowise_dev_agent.schemas.credentials import (
     CreatedCredential,
     CredentialFieldView,
+    CredentialList,
     CredentialTypeList,
     CredentialTypeView,
+    CredentialView,
     NewCredential,
 )
 from flowise_dev_agent.texts import text
 
+_MAX_CREDENTIALS: Final = 2_000
 _MAX_TYPES: Final = 1_000
 _MAX_FIELDS: Final = 50
 _MAX_TEXT: Final = 200
+
+
+async def credential_list(instances: Instances, instance: str | None) -> CredentialList:
+    """Credentials of a server by name, without their values. Raises FlowiseError."""
+    rows = (await instances.client(instance).list_credentials())[:_MAX_CREDENTIALS]
+    views = [CredentialView(id=row.id, name=row.name[:_MAX_TEXT], type=row.credential_name[:_MAX_TEXT]) for row in rows]
+    return CredentialList(
+        instance=instance or instances.default_id, credentials=sorted(views, key=lambda one: one.name.casefold())
+    )
 
 
 async def credential_types(instances: Instances, instance: str | None) -> CredentialTypeList:

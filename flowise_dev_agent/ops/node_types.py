@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+from base64 import b64encode
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -10,7 +11,7 @@ from functools import cache
 from typing import Any, Final
 
 from flowise_dev_agent.cursors import decode_key, encode_key, foreign_cursor
-from flowise_dev_agent.errors import AgentError, InvalidInputError
+from flowise_dev_agent.errors import AgentError, FlowiseError, FlowiseServerError, InvalidInputError
 from flowise_dev_agent.knowledge.templates import TemplateStore
 from flowise_dev_agent.ops.node_form import node_form
 from flowise_dev_agent.patch import KIND_OF_CATEGORY, InputEntry, NodeSchema
@@ -18,6 +19,7 @@ from flowise_dev_agent.patch.model.definitions import PARAM_TYPES
 from flowise_dev_agent.sanitize import shortened
 from flowise_dev_agent.schemas.base import JsonMapping
 from flowise_dev_agent.schemas.nodes import (
+    NodeIcons,
     NodeInputView,
     NodeOptions,
     NodeTypeDetails,
@@ -34,6 +36,11 @@ _DESCRIPTION_CHARS: Final = 300
 _MOST_LISTS: Final = 8
 _MOST_OPTIONS: Final = 300
 _LISTS_SECS: Final = 8.0
+#: Icons that are read at the same time, that are kept, and bytes of one.
+_PARALLEL_ICONS: Final = 6
+_MOST_ICONS: Final = 1_000
+_ICON_BYTES: Final = 32_000
+_ICON_TYPES: Final = frozenset({"image/svg+xml", "image/png", "image/jpeg"})
 _MARKUP: Final = re.compile(r"<[^>]+>")
 
 
@@ -59,6 +66,8 @@ class NodeTypes:
 
     def __init__(self, agent: Agent) -> None:
         self._agent = agent
+        #: By server and node type.
+        self._icons: dict[tuple[str, str], str] = {}
 
     async def list(
         self, instance: str | None, *, query: str, category: str | None, limit: int, cursor: str | None
@@ -141,6 +150,32 @@ class NodeTypes:
             ],
         )
 
+    async def icons(self, instance: str | None, names: Sequence[str]) -> NodeIcons:
+        """Icons of node types, read from the server once. Unknown types, types without an icon, and icons of more than
+        32 kB have none.
+        """
+        known = self._agent.instances.resolve(instance)
+        client, schemas = self._agent.instances.client(known), await self._agent.lookups.schemas(known)
+        gate = asyncio.Semaphore(_PARALLEL_ICONS)
+
+        async def read(name: str) -> str:
+            kept = (client.endpoint, name)
+            if kept not in self._icons:
+                async with gate:
+                    try:
+                        icon = _as_data(*await client.node_icon(name))
+                    except FlowiseServerError:
+                        icon = ""  # a type without one
+                    except FlowiseError:
+                        return ""
+                if len(self._icons) >= _MOST_ICONS:
+                    self._icons.clear()
+                self._icons[kept] = icon
+            return self._icons[kept]
+
+        wanted = [name for name in dict.fromkeys(names) if name in schemas and schemas[name].category != "Agent Flows"]
+        return NodeIcons(icons=dict(zip(wanted, await asyncio.gather(*map(read, wanted)), strict=True)))
+
     async def _call(
         self, instance: str | None, tool: str, arguments: JsonMapping, chosen: Mapping[str, str] | None = None
     ) -> tuple[str, Any]:
@@ -165,6 +200,13 @@ def node_type_view(schema: NodeSchema) -> NodeTypeView:
         credentials=list(schema.credential_names),
         deprecated=schema.deprecated,
     )
+
+
+def _as_data(media_type: str, content: bytes) -> str:
+    """The `data:` address of an image; '' for anything else. A page shows it as an image, in which no script runs."""
+    if media_type not in _ICON_TYPES or len(content) > _ICON_BYTES:
+        return ""
+    return f"data:{media_type};base64,{b64encode(content).decode()}"
 
 
 def _plain(text: str) -> str:

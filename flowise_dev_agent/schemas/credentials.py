@@ -34,6 +34,21 @@ class CreatedCredential(BaseModel):
     instance: str
 
 
+class CredentialView(BaseModel):
+    """A credential of a server, without its values."""
+
+    id: str
+    name: str
+    type: str
+
+
+class CredentialList(BaseModel):
+    """The credentials of a server, by name."""
+
+    instance: str
+    credentials: list[CredentialView]
+
+
 class CredentialFieldView(BaseModel):
     """A field of a credential type."""
 

@@ -80,6 +80,12 @@ class OptionView(Contract):
     label: str
 
 
+class NodeIcons(Contract):
+    """Icons of node types."""
+
+    icons: dict[str, str] = Field(description="`data:` address of an image by the node type's name; '' for none.")
+
+
 class NodeOptions(Contract):
     """Options of a param. `source` is `node type` or `server`."""
 

@@ -304,6 +304,8 @@ async def the_first_day(
     await ask("post_credential", {"name": "support", "type": "openAIApi", "fields": {"openAIApiKey": "a-key"}})
     await ask("refresh_knowledge", instance_id="default")
     await ask("list_options", {"param": "modelName"}, name="chatOpenAI")
+    await ask("list_icons", names=["bufferMemory", "llmAgentflow"])
+    await ask("list_credentials")
     pattern = {"requirement": "a chatbot for support", "name": "Support", "ops": [node]}
     memory = (await ask("import_patterns", {"patterns": [pattern]}))["imported"][0]
     note = (await ask("add_memory", {"text": "Our bots answer in the language of the question."}))["memory_id"]

@@ -10,15 +10,25 @@ from flowise_dev_agent.api.once import ONCE, ONCE_OF_SECRETS, OnceRoute
 from flowise_dev_agent.api.responses import FLOWISE, MODEL, REPEATED, declared
 from flowise_dev_agent.api.routing import Routes
 from flowise_dev_agent.ops.catalogue import MOST_HITS
-from flowise_dev_agent.ops.credentials import create_credential, credential_types
+from flowise_dev_agent.ops.credentials import create_credential, credential_list, credential_types
 from flowise_dev_agent.ops.document_stores import document_stores, refresh_store
 from flowise_dev_agent.ops.instances import survey
 from flowise_dev_agent.schemas.connections import ConnectFlowise, ConnectionsView, ConnectModel
-from flowise_dev_agent.schemas.credentials import CreatedCredential, CredentialTypeList, NewCredential
+from flowise_dev_agent.schemas.credentials import CreatedCredential, CredentialList, CredentialTypeList, NewCredential
 from flowise_dev_agent.schemas.document_stores import DocumentStoreList, RefreshedStore
 from flowise_dev_agent.schemas.knowledge import KnowledgeList, RefreshView
-from flowise_dev_agent.schemas.nodes import CatalogueHits, NodeOptions, NodeTypeDetails, NodeTypePage, OptionsRequest
+from flowise_dev_agent.schemas.nodes import (
+    CatalogueHits,
+    NodeIcons,
+    NodeOptions,
+    NodeTypeDetails,
+    NodeTypePage,
+    OptionsRequest,
+)
 from flowise_dev_agent.schemas.service import InstanceList
+
+#: A browser asks again for icons after a day.
+_ICON_SECS = 86_400
 
 router = Routes(tags=["instances"], route_class=OnceRoute)
 
@@ -92,6 +102,12 @@ async def post_credential(request: Request, body: NewCredential) -> CreatedCrede
     return await create_credential(engine(request).instances, engine(request).audit_log, body)
 
 
+@router.get("/credentials", responses=declared(*FLOWISE))
+async def list_credentials(request: Request, instance: Instance = None) -> CredentialList:
+    """The credentials of a Flowise server with name and type, never their values."""
+    return await credential_list(engine(request).instances, instance)
+
+
 @router.get("/credentials/types", responses=declared(*FLOWISE))
 async def list_credential_types(
     request: Request,
@@ -144,6 +160,18 @@ async def list_nodes(
     if accepting is not None:
         return await types.fitting(instance, accepting, query=query, limit=limit)
     return await types.list(instance, query=query, category=category, limit=limit, cursor=cursor)
+
+
+@router.get("/nodes/icons", responses=declared(*FLOWISE))
+async def list_icons(
+    request: Request,
+    response: Response,
+    names: Annotated[list[str], Query(max_length=60, description="Names of node types.")],
+    instance: Instance = None,
+) -> NodeIcons:
+    """The icons of node types, as the Flowise server has them."""
+    response.headers["Cache-Control"] = f"private, max-age={_ICON_SECS}"
+    return await engine(request).node_types.icons(instance, names)
 
 
 @router.get("/nodes/{name}", responses=declared("node_type_not_found", *FLOWISE))

@@ -32,9 +32,6 @@ async def test_a_plan_and_a_result_are_changed_by_hand_with_undo_and_written_as_
     await screen.question("The plan")
     await page.locator('.react-flow__node[data-id="chatOpenAI_0"]').click()
     form = page.locator(".node-form")
-    # The switch of the layout stays in reach.
-    await page.get_by_role("button", name="Positions as in Flowise").click()
-    await page.get_by_role("button", name="Compact layout").click()
     await form.get_by_text("More settings").click()
     await form.get_by_label("Temperature").fill("0.3")
     await form.get_by_label("Streaming").click()

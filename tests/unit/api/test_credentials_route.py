@@ -39,6 +39,12 @@ class Flowise:
     async def list_credential_types(self) -> list[CredentialType]:
         return self.types
 
+    async def list_credentials(self) -> list[Credential]:
+        rows = [
+            {"id": f"c-{name}", "name": name, "credentialName": "openAIApi", "encryptedData": SECRET} for name in "ba"
+        ]
+        return [Credential.model_validate(row) for row in rows]
+
     async def create_credential(self, *, name: str, type_: str, fields: dict[str, str]) -> Credential:
         if name == "broken":
             raise FlowiseServerError("Flowise answered POST /credentials with 500.")
@@ -113,3 +119,13 @@ async def test_of_a_server_with_endless_types_and_fields_a_bounded_list_is_shown
     async with client_of(make_app()) as http:
         body = (await http.get("/credentials/types")).json()
     assert (len(body["types"]), {len(one["fields"]) for one in body["types"]}) == (1_000, {50})
+
+
+async def test_credentials_are_listed_by_name_and_without_their_values(make_app: MakeApp, flowise: Flowise) -> None:
+    async with client_of(make_app()) as http:
+        response = await http.get("/credentials")
+    assert SECRET not in response.text
+    assert response.json() == {
+        "instance": "dev",
+        "credentials": [{"id": f"c-{name}", "name": name, "type": "openAIApi"} for name in "ab"],
+    }

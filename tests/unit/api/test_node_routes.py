@@ -10,7 +10,12 @@ from jsonschema import Draft202012Validator
 
 from flowise_dev_agent.agent import FlowiseCapability, ToolRegistry
 from flowise_dev_agent.agent.domain import Domains, ToolScope
-from flowise_dev_agent.errors import FlowiseUnreachableError, InvalidInputError, NodeTypeNotFoundError
+from flowise_dev_agent.errors import (
+    FlowiseServerError,
+    FlowiseUnreachableError,
+    InvalidInputError,
+    NodeTypeNotFoundError,
+)
 from flowise_dev_agent.ops.node_form import node_form
 from flowise_dev_agent.ops.node_types import NodeTypes
 from tests.unit.agent.rig import OPENAI, OTHER_OPENAI, Bench
@@ -26,6 +31,12 @@ class AgentDouble:
 
     def resolve(self, name: str | None) -> str:
         return name or "default"
+
+    def client(self, name: str | None) -> Any:
+        return self._bench.context().flowise
+
+    async def schemas(self, instance_id: str) -> Any:
+        return self._bench.knowledge.store.schemas
 
     def tools(self, instance_id: str, chosen: Mapping[str, str], /) -> ToolRegistry:
         context = self._bench.context()
@@ -179,3 +190,30 @@ def test_the_form_of_every_node_type_is_a_json_schema(bench: Bench) -> None:
 async def test_words_of_a_search_are_called_query(http: httpx2.AsyncClient, path: str, former: str) -> None:
     found = [(await http.get(path, params={name: "chat"})).status_code for name in ("query", former)]
     assert found == [200, 200]
+
+
+async def test_icons_are_read_once_and_only_images_of_known_types_are_shown(
+    bench: Bench, node_types: NodeTypes
+) -> None:
+    asked: list[str] = []
+    icons: dict[str, Any] = {
+        "chatOpenAI": ("image/svg+xml", b"<svg/>"),
+        "bufferMemory": ("text/html", b"<script>"),
+        "calculator": ("image/png", b"x" * 32_001),
+        "serpAPI": FlowiseServerError("no icon", hint="-"),
+        "pinecone": FlowiseUnreachableError("away", hint="-"),
+    }
+
+    async def node_icon(name: str) -> tuple[str, bytes]:
+        asked.append(name)
+        if isinstance(found := icons[name], Exception):
+            raise found
+        return found
+
+    bench.flowise.node_icon = node_icon  # type: ignore[attr-defined]
+    names = [*icons, "llmAgentflow", "../chatflows"]
+    first = (await node_types.icons(None, names)).icons
+    assert first == {"chatOpenAI": "data:image/svg+xml;base64,PHN2Zy8+", **dict.fromkeys([*icons][1:], "")}
+    assert (await node_types.icons(None, names)).icons == first
+    # Asked again is only for the one that could not be read.
+    assert sorted(asked) == sorted([*icons, "pinecone"])

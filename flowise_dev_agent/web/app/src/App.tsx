@@ -2,6 +2,7 @@ import { lazy, Suspense, useEffect, useState } from "react";
 import { createPortal } from "react-dom";
 import { Link, Route, Router, Switch } from "wouter";
 import { useHashLocation } from "wouter/use-hash-location";
+import { IconsContext } from "./flow/iconsContext";
 import { t } from "./i18n";
 import { KeyDialog } from "./ui/KeyDialog";
 import { LanguageMenu } from "./ui/LanguageMenu";
@@ -46,45 +47,47 @@ function Alone({ place, params }: { place: Place; params: Record<string, string>
 function Frame() {
   useNotices();
   return (
-    <Router hook={useHashLocation}>
-      <button type="button" className="button skip" onClick={focusContent}>
-        {t("Skip to content")}
-      </button>
-      <header className="page-top">
-        <Link href="/" className="brand">
-          {t("Flowise Dev Agent")}
-        </Link>
-        <button type="button" className="button plain menu-button" popoverTarget="menu">
-          {t("Menu")}
+    <IconsContext value={true}>
+      <Router hook={useHashLocation}>
+        <button type="button" className="button skip" onClick={focusContent}>
+          {t("Skip to content")}
         </button>
-        {/* Part of the bar where there is room for it. */}
-        <div id="menu" className="menu" popover="auto">
-          <Navigation />
-          <Finder />
-          <Person />
-          <LanguageMenu />
-          <ThemeToggle />
-        </div>
-      </header>
-      <main id="main" tabIndex={-1}>
-        <Suspense fallback={<p className="quiet">{t("Loading…")}</p>}>
-          <Switch>
-            {PLACES.map((place) => (
-              <Route key={place.path} path={place.path}>
-                {(params) => <Shown place={place} params={params as Record<string, string>} />}
+        <header className="page-top">
+          <Link href="/" className="brand">
+            {t("Flowise Dev Agent")}
+          </Link>
+          <button type="button" className="button plain menu-button" popoverTarget="menu">
+            {t("Menu")}
+          </button>
+          {/* Part of the bar where there is room for it. */}
+          <div id="menu" className="menu" popover="auto">
+            <Navigation />
+            <Finder />
+            <Person />
+            <LanguageMenu />
+            <ThemeToggle />
+          </div>
+        </header>
+        <main id="main" tabIndex={-1}>
+          <Suspense fallback={<p className="quiet">{t("Loading…")}</p>}>
+            <Switch>
+              {PLACES.map((place) => (
+                <Route key={place.path} path={place.path}>
+                  {(params) => <Shown place={place} params={params as Record<string, string>} />}
+                </Route>
+              ))}
+              <Route>
+                <h1>{t("Page not found")}</h1>
+                <p>
+                  <Link href="/">{t("Sessions")}</Link>
+                </p>
               </Route>
-            ))}
-            <Route>
-              <h1>{t("Page not found")}</h1>
-              <p>
-                <Link href="/">{t("Sessions")}</Link>
-              </p>
-            </Route>
-          </Switch>
-        </Suspense>
-      </main>
-      <KeyDialog />
-    </Router>
+            </Switch>
+          </Suspense>
+        </main>
+        <KeyDialog />
+      </Router>
+    </IconsContext>
   );
 }
 

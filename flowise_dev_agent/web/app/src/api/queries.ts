@@ -42,6 +42,14 @@ export const connections = () =>
     staleTime: 10_000,
   });
 
+/** The credentials of a Flowise server. */
+export const credentials = (instance: string) =>
+  queryOptions({
+    queryKey: ["credentials", instance],
+    queryFn: ({ signal }) => dataOf(api.GET("/credentials", { params: { query: { instance } }, signal })),
+    staleTime: 60_000,
+  });
+
 /** What a Flowise server can keep credentials for. */
 export const credentialTypes = (instance: string | undefined) =>
   queryOptions({

@@ -5,6 +5,7 @@ import { t } from "../i18n";
 import { findingText } from "../i18n/texts";
 import { type Building, cut, isStep } from "./building";
 import { EditingContext } from "./edits";
+import { branchOf } from "./layout";
 
 export function BuildSection({ node, building }: { node: CanvasNode; building: Building }) {
   const editing = useContext(EditingContext);
@@ -54,9 +55,9 @@ export function BuildSection({ node, building }: { node: CanvasNode; building: B
         return (
           <fieldset key={side} className="parts">
             <legend>{side === "inputs" ? t("Comes in") : t("Leads to")}</legend>
-            {ports.map((one) => (
+            {ports.map((one, index) => (
               <div key={one.id} className="port-row">
-                <span>{one.label || (side === "inputs" ? t("Steps before") : t("Next step"))}</span>
+                <span>{nameOf(node, side, index) || (side === "inputs" ? t("Steps before") : t("Next step"))}</span>
                 {ends(building, node, one.id).map(({ edge, other }) => (
                   <span key={edge.id} className="chip">
                     {other.label}
@@ -74,7 +75,7 @@ export function BuildSection({ node, building }: { node: CanvasNode; building: B
                   <button
                     type="button"
                     className="button plain small"
-                    aria-label={t("Add to {{list}}", { list: one.label || node.label })}
+                    aria-label={t("Add to {{list}}", { list: nameOf(node, side, index) || node.label })}
                     onClick={() => building.ask({ kind: side === "inputs" ? "input" : "output", node, port: one })}
                   >
                     +
@@ -89,16 +90,19 @@ export function BuildSection({ node, building }: { node: CanvasNode; building: B
         <button type="button" className="button small" onClick={() => building.ask({ kind: "replace", node })}>
           {t("Replace")}
         </button>
-        <button type="button" className="button small" onClick={() => building.duplicate(node)}>
+        <button type="button" className="button small" onClick={() => building.duplicate([node])}>
           {t("Duplicate")}
         </button>
-        <button type="button" className="button small" onClick={() => building.copy(node)}>
+        <button type="button" className="button small" onClick={() => building.copy([node])}>
           {t("Copy")}
         </button>
       </div>
     </div>
   );
 }
+
+const nameOf = (node: CanvasNode, side: "inputs" | "outputs", index: number): string =>
+  (side === "outputs" && branchOf(node, index)) || (isStep(node) ? "" : (node[side][index]?.label ?? ""));
 
 /** What a port is connected to. */
 function ends({ nodes, edges }: Building, node: CanvasNode, handle: string) {

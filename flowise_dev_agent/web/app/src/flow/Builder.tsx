@@ -11,15 +11,18 @@ import { offerActions } from "../ui/paletteActions";
 import {
   type Building,
   BuildingContext,
+  type Copied,
   copied,
   fits,
+  isStep,
   keepCopied,
   lineOf,
   type Place,
+  pasted,
   placed,
   withoutCredentials,
 } from "./building";
-import { type Editing, EditingContext, edited, freeId, opsOf, useEdits, valuesOf } from "./edits";
+import { type Edit, type Editing, EditingContext, edited, freeId, opsOf, useEdits, valuesOf } from "./edits";
 import { FlowCanvas } from "./FlowCanvas";
 import { Legend } from "./FlowDiff";
 import { inWords } from "./layout";
@@ -53,6 +56,7 @@ interface Props {
 
 export function Builder({ graph, instance, editing, drawn, error, actions }: Props) {
   const [chosen, choose] = useState<string | null>(null);
+  const [picked, pick] = useState<string[]>([]);
   const [place, ask] = useState<Place | null>(null);
   const queries = useQueryClient();
   const flow = useMemo<Marked>(() => {
@@ -64,10 +68,7 @@ export function Builder({ graph, instance, editing, drawn, error, actions }: Pro
   const marked = flow.nodes.find(({ node }) => node.id === chosen);
 
   function add(name: string, at: Place, label?: string, params?: Values) {
-    const id = freeId(name, [
-      ...flow.nodes.map((one) => one.node.id),
-      ...editing.edits.map((one) => one.node_id ?? ""),
-    ]);
+    const id = freeId(name, taken());
     const [first, ...rest] = placed(at, name, id, nodes);
     if (!first) return;
     editing.add({ ...first, ...(label && { label }), ...(params && { params }) }, ...rest);
@@ -92,7 +93,21 @@ export function Builder({ graph, instance, editing, drawn, error, actions }: Pro
     );
     return withoutCredentials(Object.fromEntries(values)) as Values;
   }
-  const copyTitle = (label: string) => t("{{node}} (copy)", { node: label });
+  async function copyOf(some: CanvasNode[]): Promise<Copied> {
+    const ids = new Set(some.map((one) => one.id));
+    const params = await Promise.all(some.map(settings));
+    return {
+      nodes: some.map(({ id, name, label, x, y }, index) => ({ id, name, label, x, y, params: params[index] ?? {} })),
+      lines: edges.filter((one) => ids.has(one.source) && ids.has(one.target)),
+    };
+  }
+  const taken = () => [...flow.nodes.map((one) => one.node.id), ...editing.edits.map((one) => one.node_id ?? "")];
+  function put(kept: Copied | null) {
+    if (!kept || kept.nodes.length === 0) return;
+    const { ops, ids } = pasted(kept, taken());
+    editing.add(...ops);
+    choose(ids.length === 1 ? (ids[0] ?? null) : null);
+  }
   const findings = useMemo(
     () =>
       Map.groupBy(
@@ -106,32 +121,44 @@ export function Builder({ graph, instance, editing, drawn, error, actions }: Pro
     nodes,
     edges,
     findings: editing.edits.length > 0 ? findings : NO_FINDINGS,
-    duplicate: async (node) => add(node.name, FREE, copyTitle(node.label), await settings(node)),
-    copy: async (node) => keepCopied({ name: node.name, label: node.label, params: await settings(node) }),
+    goBack: (from, output, to) => {
+      const id = freeId(LOOP, taken());
+      const params = { loopBackToNode: `${to.id}-${to.label}` };
+      const added: Edit = { op_type: "AddNode", node_name: LOOP, node_id: id, params };
+      editing.add(
+        { ...added, label: t("Back to {{node}}", { node: to.label }) },
+        lineOf("Connect", from, output, id, ""),
+      );
+      choose(id);
+    },
+    duplicate: async (some) => put(await copyOf(some)),
+    copy: async (some) => keepCopied(await copyOf(some)),
   };
-  const paste = () => {
-    const kept = copied();
-    if (kept) add(kept.name, FREE, kept.label, kept.params);
-  };
+  const note = () => add(nodes.some(isStep) ? "stickyNoteAgentflow" : "stickyNote", FREE);
+  const paste = () => put(copied());
   // Its functions work on what is drawn now.
   // biome-ignore lint/correctness/useExhaustiveDependencies: a new one draws every node again
   const context = useMemo(() => building, [nodes, edges, findings, editing.edits]);
 
   useUndoKeys(editing);
-  useKeys(chosen, (id, key) => {
-    const node = nodes.find((one) => one.id === id);
+  const act = (some: CanvasNode[], key: string) => {
     if (key === "v") return paste();
-    if (!node) return;
-    if (key === "delete") editing.toggleRemoval(node.id);
-    else if (key === "d") void building.duplicate(node);
-    else if (key === "c") void building.copy(node);
+    if (some.length === 0) return;
+    if (key === "delete") editing.remove(some.map((one) => one.id));
+    else if (key === "d") void building.duplicate(some);
+    else if (key === "c") void building.copy(some);
     else {
       const [x, y] = STEPS[key] ?? [0, 0];
-      editing.add({ op_type: "SetPosition", node_id: node.id, x: node.x + x, y: node.y + y });
+      editing.add(
+        ...some.map((one): Edit => ({ op_type: "SetPosition", node_id: one.id, x: one.x + x, y: one.y + y })),
+      );
     }
-  });
+  };
+  const several = nodes.filter((one) => picked.includes(one.id));
+  useKeys(chosen, (id, key) => act(several.length > 0 ? several : nodes.filter((one) => one.id === id), key));
   const offered: Record<string, (() => void) | null> = {
     [t("Add a node…")]: () => ask(FREE),
+    [t("Add a note")]: note,
     [t("Paste")]: copied() ? paste : null,
     [t("Undo")]: editing.undo,
     [t("Redo")]: editing.redo,
@@ -151,10 +178,26 @@ export function Builder({ graph, instance, editing, drawn, error, actions }: Pro
             label={inWords({ kind: drawn?.preview.kind ?? "", nodes, edges, cut: false })}
             chosen={chosen}
             onChoose={choose}
+            onPick={pick}
           >
             <button type="button" className="button small" onClick={() => ask(FREE)}>
               {t("Add a node…")}
             </button>
+            <button type="button" className="button small" onClick={note}>
+              {t("Add a note")}
+            </button>
+            {several.length > 0 && (
+              <fieldset className="row picked" aria-label={t("{{number}} selected", { number: several.length })}>
+                <span className="badge live" role="status">
+                  {t("{{number}} selected", { number: several.length })}
+                </span>
+                {SEVERAL.map(([name, key]) => (
+                  <button key={key} type="button" className="button small" onClick={() => act(several, key)}>
+                    {t(name)}
+                  </button>
+                ))}
+              </fieldset>
+            )}
             <Legend marked={flow} />
           </FlowCanvas>
           {flow.nodes.length === 0 && (
@@ -190,6 +233,13 @@ export function Builder({ graph, instance, editing, drawn, error, actions }: Pro
 }
 
 const FREE: Place = { kind: "free" };
+const LOOP = "loopAgentflow";
+/** What can be done with several nodes at once, with its key. */
+const SEVERAL = [
+  ["Duplicate", "d"],
+  ["Copy", "c"],
+  ["Remove", "delete"],
+] as const;
 const NO_FINDINGS: Building["findings"] = new Map();
 /** Pixels of a move by key. */
 const STEP = 20;
@@ -223,7 +273,7 @@ function useKeys(chosen: string | null, act: (id: string | null, key: string) =>
         : event.shiftKey
           ? key in STEPS
           : key === "delete";
-      if (!known || event.altKey || (!id && key !== "v")) return;
+      if (!known || event.altKey) return;
       event.preventDefault();
       act(id, key);
     };

@@ -10,16 +10,18 @@ import {
   ReactFlow,
   type ReactFlowProps,
   ReactFlowProvider,
+  type Transform,
   useReactFlow,
   useStore,
   useStoreApi,
+  type XYPosition,
 } from "@xyflow/react";
-import { type ReactNode, useCallback, useContext, useEffect, useMemo, useRef, useState } from "react";
+import { type ReactNode, type RefObject, useCallback, useContext, useEffect, useMemo, useRef, useState } from "react";
 import type { CanvasNode, CanvasView } from "../api/types";
 import { t } from "../i18n";
 import { focusIsFree } from "../ui/keepFocus";
 import { arranged } from "./arrange";
-import { type Building, BuildingContext, fits, isStep, lineOf } from "./building";
+import { type Building, BuildingContext, fits, isStep, leadsBack, lineOf } from "./building";
 import { Edges, LineButtons } from "./Edges";
 import { type Edit, EditingContext } from "./edits";
 import { HighlightContext, type RunStep } from "./highlight";
@@ -33,58 +35,54 @@ import "./flow.css";
 
 const NODE_TYPES = { flow: NodeBox };
 /** The tools over the canvas cover no node. */
-const FIT = { padding: { top: "92px", bottom: "56px", x: "5%" }, maxZoom: 1 } as const;
+const FIT = { padding: { top: "64px", bottom: "56px", x: "3%" }, maxZoom: 1 } as const;
 /** On a low canvas they may: the flow would be too small to read. */
 const FIT_LOW = { padding: { top: "56px", bottom: "8px", x: "5%" }, maxZoom: 1 } as const;
 const LOW = 320;
 /** Number of nodes from which the minimap is shown. */
 const LARGE = 25;
-/** From this zoom on settings cannot be read any more: a box is its name in large letters, and from there its initials. */
-const FAR = 0.3;
+/** Below this zoom letters are smaller than 11 pixels: a box is its icon and its name in large ones, then its initials. */
+const FAR = 0.79;
 const TINY = 0.15;
+/** Below this zoom all nodes are there, seen or not. */
+const WHOLE = 0.3;
+const LETTERS_PX = 11;
+/** Letters of names grow in steps, so that not each step of a zoom paints them again. */
+const LETTERS = [14, 18, 24, 32, 44, 60];
 /** After this time without another step a zoom has ended. */
 const ZOOM_MS = 150;
-
-/** Positions as in Flowise, or a compact layout. */
-export type Arrangement = "flowise" | "compact";
-const KEPT = "flowise-dev-agent-layout";
 
 export interface FlowCanvasProps {
   /** A single flow, or two states of one by `merged`. */
   flow: CanvasView | Marked;
   /** What the canvas shows, for screen readers. */
   label: string;
-  /** The layout to begin with; the person can switch, and the browser keeps the choice. */
-  arranged?: Arrangement;
   /** Id of the selected node; null for none. */
   chosen?: string | null;
   onChoose?: (id: string | null) => void;
+  /** Several nodes are selected, or none any more. */
+  onPick?: (ids: string[]) => void;
   /** Shown over the canvas, at its top. */
   children?: ReactNode;
 }
 
 /** A canvas as in Flowise: it pans and zooms, and nodes can be selected; where a flow is built, moved and connected. */
-export function FlowCanvas({
-  flow,
-  label,
-  arranged: first = "flowise",
-  chosen = null,
-  onChoose,
-  children,
-}: FlowCanvasProps) {
+export function FlowCanvas({ flow, label, chosen = null, onChoose, onPick, children }: FlowCanvasProps) {
   const after = useRef<HTMLDivElement>(null);
-  const [kept, keep] = useState(() => localStorage.getItem(KEPT) as Arrangement | null);
   const building = useContext(BuildingContext);
   const editing = useContext(EditingContext);
-  const [moving, move] = useState<{ id: string; x: number; y: number } | null>(null);
+  const [moving, move] = useState<ReadonlyMap<string, XYPosition>>(STILL);
+  const [picked, pick] = useState<string[]>([]);
+  /** The person has moved or zoomed the picture. */
+  const byHand = useRef(false);
   const [tidied, tidy] = useState(0);
-  const arrangement = building ? "flowise" : (kept ?? first);
   const marked = useMemo(() => ("kind" in flow ? unmarked(flow) : flow), [flow]);
-  const placed = useMemo(() => (arrangement === "compact" ? compacted(marked) : marked.nodes), [marked, arrangement]);
+  // Nodes that have no place yet, as a plan names them, get one.
+  const placed = useMemo(() => (isUnplaced(marked) ? compacted(marked) : marked.nodes), [marked]);
   const boxes = useMemo(() => boxesOf(placed.map(({ node }) => node)), [placed]);
   const builds = building !== null;
   const drawn = useMemo(() => drawnNodes(placed, marked.edges, boxes, builds), [placed, marked, boxes, builds]);
-  const shownAt = useMemo(() => (moving ? movedTo(placed, boxes, moving) : placed), [placed, boxes, moving]);
+  const shownAt = useMemo(() => (moving.size > 0 ? movedTo(placed, boxes, moving) : placed), [placed, boxes, moving]);
   const { ids: lit, run, showRun } = useContext(HighlightContext);
   const [visited, visit] = useState<string | null>(null);
   const begin = useMemo(() => firstOf(boxes), [boxes]);
@@ -104,12 +102,13 @@ export function FlowCanvas({
     return drawn.map((node) => {
       const steps = ran.get(node.id);
       const pointed = lit.includes(node.id) || steps !== undefined;
-      const moves = node.id === moving?.id;
-      if (node.id !== chosen && node.id !== entry && !pointed && !moves) return node;
+      const moves = moving.get(node.id);
+      const selected = node.id === chosen || picked.includes(node.id);
+      if (!selected && node.id !== entry && !pointed && !moves) return node;
       return {
         ...node,
-        ...(moves && { position: { x: moving.x, y: moving.y } }),
-        selected: node.id === chosen,
+        ...(moves && { position: moves }),
+        selected,
         ...(node.id === entry && { domAttributes: {} }),
         ...(pointed && { className: "lit" }),
         ...(steps && {
@@ -118,23 +117,30 @@ export function FlowCanvas({
         }),
       };
     });
-  }, [drawn, chosen, entry, lit, ran, moving]);
+  }, [drawn, chosen, entry, lit, ran, moving, picked]);
 
   function changed(changes: NodeChange<NodeBoxType>[]) {
-    for (const change of changes) {
-      if (change.type === "position" && change.position) {
-        const { id, position } = change;
-        if (change.dragging) move({ id, ...position });
-        else if (moving) {
-          move(null);
-          editing?.add(...positions(movedTo(placed, boxes, moving).filter((one) => one.node.id === id)));
-        }
-      }
-      if (change.type !== "select") continue;
-      if (change.selected) onChoose?.(change.id);
-      else if (change.id === chosen && !changes.some((other) => other.type === "select" && other.selected))
-        onChoose?.(null);
+    const moved = changes.flatMap((one) => (one.type === "position" && one.position ? [one] : []));
+    if (moved.some((one) => one.dragging))
+      move(new Map(moved.flatMap(({ id, position }) => (position ? [[id, position]] : []))));
+    else if (moved.length > 0 && moving.size > 0) {
+      move(STILL);
+      editing?.add(...positions(movedTo(placed, boxes, moving).filter((one) => moving.has(one.node.id))));
     }
+    const selects = changes.flatMap((one) => (one.type === "select" ? [one] : []));
+    if (selects.length === 0) return;
+    const before = picked.length > 0 ? picked : chosen ? [chosen] : [];
+    const off = new Set(selects.flatMap((one) => (one.selected ? [] : [one.id])));
+    const on = selects.flatMap((one) => (one.selected ? [one.id] : []));
+    select([...new Set([...before.filter((id) => !off.has(id)), ...on])]);
+  }
+  function select(ids: string[]) {
+    const several = ids.length > 1 ? ids : [];
+    if (several.length !== picked.length || several.some((id) => !picked.includes(id))) {
+      pick(several);
+      onPick?.(several);
+    }
+    onChoose?.(ids.length === 1 ? (ids[0] ?? null) : null);
   }
 
   return (
@@ -148,7 +154,10 @@ export function FlowCanvas({
             nodes={nodes}
             nodeTypes={NODE_TYPES}
             onNodesChange={changed}
-            onPaneClick={() => onChoose?.(null)}
+            onPaneClick={() => select([])}
+            onMoveStart={(event) => {
+              if (event) byHand.current = true;
+            }}
             fitView
             fitViewOptions={FIT}
             minZoom={0.01}
@@ -165,19 +174,22 @@ export function FlowCanvas({
               const port = [...(node?.inputs ?? []), ...(node?.outputs ?? [])].find(
                 (one) => one.id === state.fromHandle?.id,
               );
+              const to = building?.nodes.find((one) => one.id === state.toHandle?.nodeId);
+              if (node && port && to && building && leadsBack(building, node, to))
+                return building.goBack(node, port, to);
               if (!node || !port || state.toHandle) return;
               building?.ask({ kind: state.fromHandle?.type === "target" ? "input" : "output", node, port });
             }}
             elementsSelectable={Boolean(onChoose)}
             nodesFocusable={Boolean(onChoose)}
             deleteKeyCode={null}
-            multiSelectionKeyCode={null}
+            multiSelectionKeyCode={builds ? MANY_KEYS : null}
             ariaLabelConfig={{
               "node.a11yDescription.default": t(
                 "Enter shows the settings of the node; arrow keys lead to the next one.",
               ),
             }}
-            selectionKeyCode={null}
+            selectionKeyCode={builds ? "Shift" : null}
             panOnScroll={false}
           >
             <Dots />
@@ -194,36 +206,22 @@ export function FlowCanvas({
                 </button>
               )}
             </Panel>
-            <Panel position="bottom-left" className="canvas-layout">
-              {building ? (
-                placed.length > 0 && (
-                  <button
-                    type="button"
-                    className="button small"
-                    onClick={() => {
-                      editing?.add(...positions(compacted({ ...marked, nodes: placed })));
-                      tidy(tidied + 1);
-                    }}
-                  >
-                    {t("Tidy up")}
-                  </button>
-                )
-              ) : (
+            {building && placed.length > 0 && (
+              <Panel position="bottom-left" className="canvas-layout">
                 <button
                   type="button"
                   className="button small"
-                  aria-pressed={arrangement === "compact"}
                   onClick={() => {
-                    const other = arrangement === "compact" ? "flowise" : "compact";
-                    localStorage.setItem(KEPT, other);
-                    keep(other);
+                    editing?.add(...positions(compacted({ ...marked, nodes: placed })));
+                    byHand.current = false;
+                    tidy(tidied + 1);
                   }}
                 >
-                  {arrangement === "compact" ? t("Positions as in Flowise") : t("Compact layout")}
+                  {t("Tidy up")}
                 </button>
-              )}
-            </Panel>
-            <Fit of={`${arrangement} ${drawn.length} ${tidied}`} />
+              </Panel>
+            )}
+            <Fit of={`${drawn.length} ${tidied}`} byHand={byHand} seen={chosen ? boxes.get(chosen) : undefined} />
           </Plane>
         </Distance>
       </ReactFlowProvider>
@@ -232,21 +230,27 @@ export function FlowCanvas({
   );
 }
 
-/** Tells all nodes at once when they are far away. */
+/** Tells all nodes at once when they are far away, and how large their letters are to be. */
 function Distance({ children }: { children: ReactNode }) {
   const distance = useStore(({ transform: [, , zoom] }) => (zoom < TINY ? "tiny" : zoom < FAR ? "far" : "near"));
   const store = useStoreApi();
   // From far away a picture that only moves is not painted again; one that grows is, or it would be blurred.
   useEffect(() => {
     let zoom = 0;
+    let letters = 0;
     let timer = 0;
-    const stop = store.subscribe(({ transform, domNode }) => {
-      if (transform[2] === zoom) return;
+    const look = ({ transform, domNode }: { transform: Transform; domNode: HTMLDivElement | null }) => {
+      if (transform[2] === zoom || !domNode) return;
       zoom = transform[2];
+      const size = LETTERS.find((one) => one * zoom >= LETTERS_PX) ?? 64;
+      if (size !== letters) domNode.style.setProperty("--letters", `${size}px`);
+      letters = size;
       window.clearTimeout(timer);
-      domNode?.classList.remove("still");
-      if (zoom < FAR) timer = window.setTimeout(() => domNode?.classList.add("still"), ZOOM_MS);
-    });
+      domNode.classList.remove("still");
+      if (zoom < FAR) timer = window.setTimeout(() => domNode.classList.add("still"), ZOOM_MS);
+    };
+    look(store.getState());
+    const stop = store.subscribe(look);
     return () => {
       stop();
       window.clearTimeout(timer);
@@ -257,24 +261,44 @@ function Distance({ children }: { children: ReactNode }) {
 
 /** From far away all nodes are there: to take those at the edge out and in again costs more than a whole drag. */
 function Plane(props: ReactFlowProps<NodeBoxType>) {
-  return <ReactFlow {...props} onlyRenderVisibleElements={useContext(DistanceContext) === "near"} />;
+  const whole = useStore(({ transform }) => transform[2] < WHOLE);
+  return <ReactFlow {...props} onlyRenderVisibleElements={!whole} />;
 }
 
 /** The dots behind the flow; from far away they would be a grey noise. */
 function Dots() {
-  return useContext(DistanceContext) === "near" ? <Background gap={24} /> : null;
+  return useStore(({ transform }) => transform[2] >= WHOLE) ? <Background gap={24} /> : null;
 }
 
-/** Fits the flow into the window again when its layout, its nodes or the size of the canvas change. */
-function Fit({ of }: { of: string }) {
-  const { fitView } = useReactFlow();
+interface FitProps {
+  of: string;
+  byHand: RefObject<boolean>;
+  /** The chosen node. */
+  seen: Box | undefined;
+}
+
+/**
+ * Fits the flow into the window again when its nodes or the size of the canvas change. While a node is chosen, or once
+ * the person has moved the picture, it stays and only goes to a chosen node that is out of sight.
+ */
+function Fit({ of, byHand, seen }: FitProps) {
+  const { fitView, setCenter } = useReactFlow();
   const width = useStore((state) => state.width);
   const height = useStore((state) => state.height);
+  const store = useStoreApi();
+  const [x, y] = [seen?.x, seen?.y];
   // biome-ignore lint/correctness/useExhaustiveDependencies: these are what it is fitted to
   useEffect(() => {
-    const frame = requestAnimationFrame(() => void fitView(height < LOW ? FIT_LOW : FIT));
+    const frame = requestAnimationFrame(() => {
+      if (!byHand.current && !seen) return void fitView(height < LOW ? FIT_LOW : FIT);
+      const [left, top, zoom] = store.getState().transform;
+      const inSight = (at: number, from: number, long: number, most: number) =>
+        from * zoom + at >= 0 && (from + long) * zoom + at <= most;
+      if (!seen || (inSight(left, seen.x, seen.width, width) && inSight(top, seen.y, seen.height, height))) return;
+      void setCenter(seen.x + seen.width / 2, seen.y + seen.height / 2, { zoom });
+    });
     return () => cancelAnimationFrame(frame);
-  }, [of, width, height, fitView]);
+  }, [of, width, height, x, y, fitView, setCenter]);
   return null;
 }
 
@@ -295,13 +319,20 @@ function compacted({ nodes, edges }: Marked): MarkedNode[] {
   return nodes.map((marked, index) => ({ ...marked, node: placed[index] ?? marked.node }));
 }
 
-/** The nodes with one of them at another place of the canvas. */
-function movedTo(nodes: MarkedNode[], boxes: Map<string, Box>, { id, x, y }: { id: string; x: number; y: number }) {
+const STILL: ReadonlyMap<string, XYPosition> = new Map();
+const MANY_KEYS = ["Shift", "Control", "Meta"];
+
+const isUnplaced = ({ nodes }: Marked): boolean =>
+  nodes.length > 1 && nodes.every(({ node }) => node.x === nodes[0]?.node.x && node.y === nodes[0]?.node.y);
+
+/** The nodes with some of them at other places of the canvas. */
+function movedTo(nodes: MarkedNode[], boxes: Map<string, Box>, moving: ReadonlyMap<string, XYPosition>) {
   return nodes.map((marked) => {
-    if (marked.node.id !== id) return marked;
+    const to = moving.get(marked.node.id);
+    if (!to) return marked;
     // Inside of an iteration it is counted from the corner.
     const corner = boxes.get(marked.node.parent) ?? { x: 0, y: 0 };
-    return { ...marked, node: { ...marked.node, x: Math.round(x - corner.x), y: Math.round(y - corner.y) } };
+    return { ...marked, node: { ...marked.node, x: Math.round(to.x - corner.x), y: Math.round(to.y - corner.y) } };
   });
 }
 
@@ -311,11 +342,15 @@ const positions = (nodes: MarkedNode[]): Edit[] =>
     .map(({ node: { id, x, y } }) => ({ op_type: "SetPosition", node_id: id, x: Math.round(x), y: Math.round(y) }));
 
 /** The ends of a line that is drawn, if it may be. */
-function endsOf({ nodes, edges }: Building, { source, sourceHandle, target, targetHandle }: Connection | Edge) {
+function endsOf(
+  { nodes, edges }: Pick<Building, "nodes" | "edges">,
+  { source, sourceHandle, target, targetHandle }: Connection | Edge,
+) {
   const [from, to] = [nodes.find((one) => one.id === source), nodes.find((one) => one.id === target)];
   const output = from?.outputs.find((one) => one.id === sourceHandle);
   const input = to?.inputs.find((one) => one.id === targetHandle);
   if (!from || !to || !output || !input || !fits(from, output, to, input)) return null;
+  if (leadsBack({ edges }, from, to)) return null;
   const there = edges.some((one) => one.source_handle === sourceHandle && one.target_handle === targetHandle);
   return there ? null : { from, output, to, input };
 }

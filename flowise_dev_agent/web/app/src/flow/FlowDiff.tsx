@@ -92,7 +92,6 @@ function ChangeCanvas({ change, instance }: { change: FlowChange; instance?: str
         })}
         chosen={chosen}
         onChoose={setChosen}
-        arranged={change.before ? "flowise" : "compact"}
       >
         {change.before_label !== change.after_label && (
           <fieldset className="choices" aria-label={t("State to show")}>

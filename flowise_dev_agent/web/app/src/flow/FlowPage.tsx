@@ -53,6 +53,7 @@ export function FlowPage({ params }: { params: Record<string, string> }) {
   return (
     <HighlightContext value={pointing}>
       <Workbench
+        draws
         view={view}
         onView={setView}
         header={
@@ -120,6 +121,7 @@ export function NewFlowPage() {
   const [view, setView] = useState<View>("picture");
   return (
     <Workbench
+      draws
       view={view}
       onView={setView}
       header={

@@ -1,9 +1,10 @@
 import { Handle, type Node, type NodeProps, Position, useConnection } from "@xyflow/react";
-import { createContext, memo, useContext } from "react";
+import { type CSSProperties, createContext, memo, useContext } from "react";
 import type { CanvasNode } from "../api/types";
 import { t } from "../i18n";
 import { type Building, BuildingContext, fits } from "./building";
-import { hasMoreParams, portTop, shownParams, tone } from "./layout";
+import { InsideOf, initials, NodeIcon } from "./icons";
+import { branchOf, hasMoreParams, portTop, shownParams, tone } from "./layout";
 import { MarkBadge, SIGNS } from "./MarkBadge";
 import type { Mark } from "./merge";
 import { readable } from "./readable";
@@ -24,36 +25,56 @@ export const NodeBox = memo(function NodeBox({ data, selected }: NodeProps<NodeB
   const wrong = found.filter((one) => one.severity === "error").length;
   const distance = useContext(DistanceContext);
   const classes = `fnode ${node.kind} tone-${tone(node)} mark-${mark}${ghost ? " ghost" : ""}${selected ? " chosen" : ""}`;
+  const handles =
+    building && mark !== "removed" && distance !== "tiny" ? (
+      <Handles node={node} open={open} building={building} />
+    ) : null;
   if (node.kind === "note")
     return (
-      <div className={classes}>
+      <div className={`${classes} ${distance}`}>
         <MarkBadge mark={mark} />
         {node.note}
       </div>
     );
   if (distance !== "near")
     return (
-      <div className={`${classes} ${distance}`}>
-        {SIGNS[mark]} {steps?.join(", ") ?? (distance === "tiny" ? initials(node.label) : node.label)}
+      <div className={`${classes} ${distance}`} style={tint(node)}>
+        {distance === "tiny" ? (
+          (steps?.join(", ") ?? `${SIGNS[mark]} ${initials(node.label)}`)
+        ) : (
+          <>
+            <NodeIcon node={node} />
+            <span className="fnode-name">{steps?.join(", ") ?? node.label}</span>
+            <InsideOf node={node} bare />
+            {before && (
+              <span className="fnode-changed">
+                {shownParams(node)
+                  .filter((param) => wasOf(before, param))
+                  .map((param) => (
+                    <span key={param.name} className="fnode-param">
+                      <span>{param.label}</span> <Was before={before} param={param} /> {readable(param.value)}
+                    </span>
+                  ))}
+              </span>
+            )}
+            <MarkBadge mark={mark} />
+            {wrong > 0 && <Missing number={wrong} />}
+          </>
+        )}
+        {handles}
       </div>
     );
   return (
-    <div className={classes}>
+    <div className={classes} style={tint(node)}>
       <header>
-        <span className="fnode-icon" aria-hidden="true">
-          {initials(node.label)}
-        </span>
+        <NodeIcon node={node} />
         <span className="fnode-title">
           <strong>{node.label}</strong>
-          {node.kind === "node" && <small>{node.name}</small>}
+          {node.kind === "node" ? <small>{node.name}</small> : <InsideOf node={node} />}
         </span>
       </header>
       <MarkBadge mark={mark} />
-      {wrong > 0 && (
-        <span className="node-finding" title={t("Still missing: {{number}}", { number: wrong })}>
-          !
-        </span>
-      )}
+      {wrong > 0 && <Missing number={wrong} />}
       {steps && <span className="ran">{steps.join(", ")}</span>}
       {node.kind === "node" && (
         <ul>
@@ -73,15 +94,30 @@ export const NodeBox = memo(function NodeBox({ data, selected }: NodeProps<NodeB
           ))}
         </ul>
       )}
-      {building && mark !== "removed" ? <Handles node={node} open={open} building={building} /> : <Ports node={node} />}
+      {handles ?? <Ports node={node} />}
     </div>
   );
 });
 
+const Missing = ({ number }: { number: number }) => (
+  <span className="node-finding" title={t("Still missing: {{number}}", { number })}>
+    !
+  </span>
+);
+
+/** A step has the colour that Flowise gives its type. */
+const tint = ({ kind, color }: CanvasNode) =>
+  kind !== "node" && /^#[0-9a-f]{3,8}$/i.test(color) ? ({ "--tone": color } as CSSProperties) : undefined;
+
 /** The value of the earlier state, where it is another one. */
 function Was({ before, param }: { before: CanvasNode | undefined; param: CanvasNode["params"][number] }) {
+  const was = wasOf(before, param);
+  return was ? <del>{readable(was)}</del> : null;
+}
+
+function wasOf(before: CanvasNode | undefined, param: CanvasNode["params"][number]): string | undefined {
   const was = before?.params.find(({ name }) => name === param.name)?.value;
-  return was && was !== param.value ? <del>{readable(was)}</del> : null;
+  return was === param.value ? undefined : was;
 }
 
 /** Where lines begin and end. Nothing can be connected here, so they are only seen. */
@@ -124,7 +160,9 @@ function Handles({ node, open, building }: { node: CanvasNode; open: string[]; b
             tabIndex={-1}
             className={`plus nodrag ${side}`}
             style={style}
-            aria-label={t("Add to {{list}}", { list: port.label || node.label })}
+            aria-label={t("Add to {{list}}", {
+              list: (side === "outputs" && branchOf(node, index)) || port.label || node.label,
+            })}
             onClick={(event) => {
               event.stopPropagation();
               building.ask({ kind: side === "inputs" ? "input" : "output", node, port });
@@ -136,10 +174,4 @@ function Handles({ node, open, building }: { node: CanvasNode; open: string[]; b
       ];
     }),
   );
-}
-
-/** Two letters in place of Flowise's icon, which is not served here. */
-function initials(label: string): string {
-  const words = label.split(/[\s_-]+|(?<=[a-z])(?=[A-Z])/).filter(Boolean);
-  return (words.length > 1 ? `${words[0]?.[0] ?? ""}${words[1]?.[0] ?? ""}` : label.slice(0, 2)).toUpperCase();
 }

@@ -67,7 +67,7 @@ export function NodeDetails({ marked, instance, onClose }: Props) {
           ))}
         </>
       )}
-      {node.note && <p>{node.note}</p>}
+      {building && node.kind === "note" ? <NoteForm node={node} /> : node.note && <p>{node.note}</p>}
       {building && node.kind !== "note" && mark !== "removed" && <BuildSection node={node} building={building} />}
       {editing && instance && node.kind !== "note" && <NodeForm node={node} instance={instance} />}
       {!editing && rest.length > 0 && (
@@ -91,6 +91,29 @@ export function NodeDetails({ marked, instance, onClose }: Props) {
         <p className="quiet">{t("All settings have their default.")}</p>
       )}
     </section>
+  );
+}
+
+function NoteForm({ node }: { node: CanvasNode }) {
+  const editing = useContext(EditingContext);
+  return (
+    <>
+      <label className="field">
+        {t("Note")}
+        <textarea
+          key={node.id}
+          rows={6}
+          defaultValue={node.note}
+          maxLength={4000}
+          onBlur={({ target }) => target.value !== node.note && editing?.set(node.id, "note", target.value)}
+        />
+      </label>
+      <div>
+        <button type="button" className="button plain" onClick={() => editing?.toggleRemoval(node.id)}>
+          {t("Remove this node")}
+        </button>
+      </div>
+    </>
   );
 }
 

@@ -6,6 +6,7 @@ import type { CanvasNode } from "../api/types";
 import { t } from "../i18n";
 import { ErrorNote } from "../ui/ErrorNote";
 import { asked, type FormField, fieldsOf, type Schema } from "../ui/form/schema";
+import { CredentialField } from "./CredentialField";
 import { EditingContext, type EditValue, editOf, valuesOf } from "./edits";
 import { ParamFiles } from "./ParamFiles";
 import { editable, Setting } from "./Settings";
@@ -53,6 +54,7 @@ export function NodeForm({ node, instance }: { node: CanvasNode; instance: strin
       <Setting
         key={name}
         {...{ field, type: node.name, instance, values }}
+        {...(editing.builds && { nodeId: node.id })}
         onSet={(path, value) => editing.set(node.id, path, value as EditValue)}
       />
     );
@@ -65,6 +67,15 @@ export function NodeForm({ node, instance }: { node: CanvasNode; instance: strin
   };
   return (
     <form className="stack tight node-form" onSubmit={(event) => event.preventDefault()}>
+      {!removed && editing.builds && type.data.node.credentials.length > 0 && (
+        <CredentialField
+          nodeId={node.id}
+          path=""
+          types={type.data.node.credentials}
+          bound={node.credential === "bound"}
+          instance={instance}
+        />
+      )}
       {!removed && first.map(draw)}
       {!removed && more.length > 0 && (
         <details>

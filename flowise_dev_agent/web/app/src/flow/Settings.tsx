@@ -6,7 +6,10 @@ import { t } from "../i18n";
 import { ErrorNote } from "../ui/ErrorNote";
 import { Field } from "../ui/form/Fields";
 import { asked, type FormField, fieldsOf, type Schema, type Values } from "../ui/form/schema";
+import { CredentialField } from "./CredentialField";
 
+/** Where the settings of a model or a tool hold their credential. */
+const CREDENTIALS = ["FLOWISE_CREDENTIAL_ID", "credential"];
 /** Texts of these formats are not edited here. */
 const ELSEWHERE = new Set(["folder", "date", "time"]);
 
@@ -20,6 +23,10 @@ interface Props {
   instance: string;
   /** Of the field and of those beside it. */
   values: Values;
+  /** The node that is built, where a credential of what is chosen can be set. */
+  nodeId?: string;
+  /** Of the list and its row that the field is in, such as `agentTools[0].`. */
+  within?: string;
   /** With a name, or a path into the settings of what is chosen. */
   onSet: (path: string, value: unknown) => void;
 }
@@ -27,7 +34,7 @@ interface Props {
 const isSaid = (value: unknown): boolean => ["string", "number", "boolean"].includes(typeof value) && value !== "";
 
 /** An edit is an act of its own: it counts when one is done. */
-export function Setting({ field, type, instance, values, onSet }: Props) {
+export function Setting({ field, type, instance, values, nodeId, within = "", onSet }: Props) {
   const { name, schema } = field;
   const value = values[name];
   const listed = schema["x-lists-options"] ?? false;
@@ -35,13 +42,14 @@ export function Setting({ field, type, instance, values, onSet }: Props) {
   const known = options.data?.options.map((one) => ({ value: one.name, label: one.label })) ?? [];
   const config = schema["x-config"];
   const kind = field.kind === "list" ? field.kind : "choice";
-  const inRow = (list: FormField, row: Values, setRow: (row: Values) => void): ReactNode =>
+  const inRow = (list: FormField, row: Values, setRow: (row: Values) => void, index: number): ReactNode =>
     asked(list.columns, row)
       .filter(editable)
       .map((one) => (
         <Setting
           key={one.name}
           {...{ field: one, values: row, type, instance }}
+          {...(nodeId && { nodeId, within: `${name}[${index}].` })}
           onSet={(path, next) => {
             const [first = "", inner] = path.split(".");
             // Settings belong to what was chosen before.
@@ -74,6 +82,7 @@ export function Setting({ field, type, instance, values, onSet }: Props) {
           type={value}
           instance={instance}
           values={(values[config] ?? {}) as Values}
+          {...(nodeId && { nodeId, within: `${within}${config}` })}
           onSet={(inner, next) => onSet(`${config}.${inner}`, next)}
         />
       )}
@@ -82,21 +91,34 @@ export function Setting({ field, type, instance, values, onSet }: Props) {
 }
 
 /** The settings of a model or a tool inside of a node. */
-function Config({ type, instance, values, onSet }: Omit<Props, "field">) {
+function Config({ type, instance, values, nodeId, within = "", onSet }: Omit<Props, "field">) {
   const found = useQuery(nodeType(type, instance));
   if (!found.data) return <ErrorNote error={found.error} />;
   const fields = asked(fieldsOf(found.data.form as Schema), values).filter(
     (one) => editable(one) && one.schema.format !== "file" && one.kind !== "rows",
   );
-  if (fields.length === 0) return null;
+  const { credentials } = found.data.node;
+  const credential = nodeId && credentials.length > 0 && (
+    <CredentialField
+      nodeId={nodeId}
+      path={within}
+      types={credentials}
+      bound={CREDENTIALS.some((one) => Boolean(values[one]))}
+      instance={instance}
+    />
+  );
+  if (fields.length === 0) return credential || null;
   return (
-    <details className="config">
-      <summary>{t("Settings of {{name}}", { name: found.data.node.label })}</summary>
-      <div className="stack tight more">
-        {fields.map((field) => (
-          <Setting key={field.name} {...{ field, type, instance, values, onSet }} />
-        ))}
-      </div>
-    </details>
+    <>
+      {credential}
+      <details className="config">
+        <summary>{t("Settings of {{name}}", { name: found.data.node.label })}</summary>
+        <div className="stack tight more">
+          {fields.map((field) => (
+            <Setting key={field.name} {...{ field, type, instance, values, onSet }} />
+          ))}
+        </div>
+      </details>
+    </>
   );
 }

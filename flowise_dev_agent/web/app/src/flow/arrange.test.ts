@@ -25,3 +25,13 @@ it("lays nodes out from left to right without overlaps, notes above and inner no
       expect(apart || one.y + one.height <= other.y || other.y + other.height <= one.y).toBe(true);
     }
 });
+
+it("goes on in a second row behind the middle of a long line", () => {
+  const nodes = Array.from({ length: 12 }, (_, index) => node(`n_${index}`));
+  const placed = arranged(
+    nodes,
+    nodes.slice(1).map((one, index) => edge(`n_${index}`, one.id)),
+  );
+  expect(new Set(placed.map((one) => one.y)).size).toBe(2);
+  expect(placed[6]?.x).toBe(placed[0]?.x);
+});

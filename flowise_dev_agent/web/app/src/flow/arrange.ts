@@ -3,7 +3,7 @@ import { Graph, layout } from "@dagrejs/dagre";
 import type { CanvasNode } from "../api/types";
 import { sizeOf } from "./layout";
 
-const RANK_GAP = 70;
+const RANK_GAP = 100;
 const NODE_GAP = 28;
 
 /**
@@ -31,6 +31,7 @@ export function arranged(nodes: CanvasNode[], edges: { source: string; target: s
       graph.setEdge(source, target);
   }
   layout(graph);
+  fold(graph);
   let noteX = 0;
   return nodes.map((node) => {
     if (graph.hasNode(node.id)) {
@@ -44,4 +45,22 @@ export function arranged(nodes: CanvasNode[], edges: { source: string; target: s
     noteX += width + NODE_GAP;
     return placed;
   });
+}
+
+/** Width for each pixel of height from which a flow is a line that is too long to read at once. */
+const LINE = 5;
+const LONG = 2_000;
+
+/** A long line goes on in a second row. */
+function fold(graph: Graph): void {
+  const { width = 0, height = 0 } = graph.graph();
+  if (width < LONG || width < LINE * height) return;
+  const at = (id: string) => graph.node(id) as { x: number; y: number; width: number };
+  const behind = graph.nodes().filter((id) => at(id).x > width / 2);
+  const left = Math.min(...behind.map((id) => at(id).x - at(id).width / 2));
+  for (const id of behind) {
+    const node = at(id);
+    node.x -= left;
+    node.y += height + RANK_GAP;
+  }
 }

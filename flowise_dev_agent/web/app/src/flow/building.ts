@@ -1,8 +1,9 @@
 /** Building a flow by hand: what fits where, and the ops of each step. */
 import { createContext } from "react";
 import type { CanvasEdge, CanvasNode, Finding } from "../api/types";
+import { t } from "../i18n";
 import type { Values } from "../ui/form/schema";
-import type { Edit } from "./edits";
+import { type Edit, freeId } from "./edits";
 
 type Port = CanvasNode["inputs"][number];
 
@@ -21,8 +22,10 @@ export interface Building {
   edges: CanvasEdge[];
   /** By the id of their node. */
   findings: Map<string, Finding[]>;
-  duplicate: (node: CanvasNode) => void;
-  copy: (node: CanvasNode) => void;
+  /** A step that leads back to an earlier one. */
+  goBack: (from: CanvasNode, output: Port, to: CanvasNode) => void;
+  duplicate: (nodes: CanvasNode[]) => void;
+  copy: (nodes: CanvasNode[]) => void;
 }
 
 /** Null where a flow is only looked at. */
@@ -43,6 +46,14 @@ export function fits(from: CanvasNode, output: Port, to: CanvasNode, input: Port
   if (isStep(from) || isStep(to)) return isStep(from) && isStep(to) && to.name !== "startAgentflow";
   const given = new Set(classesOf(output));
   return classesOf(input).some((one) => given.has(one));
+}
+
+/** True if a line between two steps would make a circle: a flow goes back by a step for it. */
+export function leadsBack({ edges }: Pick<Building, "edges">, from: CanvasNode, to: CanvasNode): boolean {
+  if (!isStep(from) || !isStep(to) || from.id === to.id) return false;
+  const reached = new Set([to.id]);
+  for (const id of reached) for (const edge of edges) if (edge.source === id) reached.add(edge.target);
+  return reached.has(from.id);
 }
 
 /** The op that connects or cuts an output and an input. */
@@ -108,20 +119,44 @@ export function placed(place: Place, name: string, id: string, nodes: CanvasNode
 
 const COPIED = "flowise-dev-agent-copied";
 
-interface Copied {
-  name: string;
-  label: string;
-  params: Values;
+/** Nodes with their settings, and the lines between them. */
+export interface Copied {
+  nodes: (Pick<CanvasNode, "id" | "name" | "label" | "x" | "y"> & { params: Values })[];
+  lines: CanvasEdge[];
 }
 
 export const keepCopied = (copied: Copied): void => localStorage.setItem(COPIED, JSON.stringify(copied));
 
 export function copied(): Copied | null {
   try {
-    return JSON.parse(localStorage.getItem(COPIED) ?? "null") as Copied | null;
+    const kept = JSON.parse(localStorage.getItem(COPIED) ?? "null") as Copied | null;
+    return kept && Array.isArray(kept.nodes) ? kept : null;
   } catch {
     return null;
   }
+}
+
+/** How far a copy is from what it was made of. */
+const ASIDE = 40;
+
+/** The ops that put copies beside what they were made of, and their ids. */
+export function pasted({ nodes, lines }: Copied, taken: string[]): { ops: Edit[]; ids: string[] } {
+  const ids = new Map<string, string>();
+  for (const { id, name } of nodes) ids.set(id, freeId(name, [...taken, ...ids.values()]));
+  const added = nodes.flatMap(({ id, name, label, params, x, y }): Edit[] => {
+    const node_id = ids.get(id) ?? id;
+    return [
+      { op_type: "AddNode", node_name: name, node_id, label: t("{{node}} (copy)", { node: label }), params },
+      { op_type: "SetPosition", node_id, x: Math.round(x + ASIDE), y: Math.round(y + ASIDE) },
+    ];
+  });
+  const connected = lines.flatMap(({ source, output, target, input }): Edit[] => {
+    const [from, to] = [ids.get(source), ids.get(target)];
+    if (!from || !to) return [];
+    const anchor = output && { source_anchor: output };
+    return [{ op_type: "Connect", source_node_id: from, ...anchor, target_node_id: to, target_anchor: input }];
+  });
+  return { ops: [...added, ...connected], ids: [...ids.values()] };
 }
 
 /** A copy of settings without credentials, which stay with their node. */

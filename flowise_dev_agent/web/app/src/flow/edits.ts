@@ -23,6 +23,9 @@ export interface Edit {
   target_node_id?: string;
   target_anchor?: string;
   parent_id?: string;
+  credential_id?: string;
+  credential_type?: string;
+  path?: string;
   x?: number;
   y?: number;
   files?: StoredFile[];
@@ -50,6 +53,7 @@ export interface Editing {
   set: (node_id: string, param: string, value: EditValue | null, files?: StoredFile[]) => void;
   /** Remove a node, or keep it after all. */
   toggleRemoval: (node_id: string) => void;
+  remove: (ids: string[]) => void;
   takeOut: (edit: Edit) => void;
   undo: (() => void) | null;
   redo: (() => void) | null;
@@ -81,11 +85,10 @@ export function useEdits(subject: string, builds = false): Editing {
     },
     toggleRemoval: (id) => {
       const removal = now.find((one) => one.op_type === "RemoveNode" && one.node_id === id);
-      const added = now.find((one) => one.op_type === "AddNode" && one.node_id === id);
-      const known = removal ?? added;
-      if (known) return takeOut(known);
-      go([...now.filter((one) => !about(one, id)), { op_type: "RemoveNode", node_id: id }]);
+      if (removal) takeOut(removal);
+      else go(removed(now, id));
     },
+    remove: (ids) => go(ids.reduce(removed, now)),
     takeOut,
     undo: before ? () => keep({ past: past.slice(0, -1), now: before, future: [now, ...future], base }) : null,
     redo: after ? () => keep({ past: [...past, now], now: after, future: future.slice(1), base }) : null,
@@ -97,7 +100,8 @@ export function useEdits(subject: string, builds = false): Editing {
 const isKept = (kept: Kept): boolean => Array.isArray(kept.now);
 
 /** What an op is about, where the last one counts; "" where each does. */
-function subject({ op_type, node_id, param_name }: Edit): string {
+function subject({ op_type, node_id, param_name, path = "" }: Edit): string {
+  if (op_type === "BindCredential") return `${op_type} ${node_id} ${path}`;
   if (op_type === "SetParam") return `${op_type} ${node_id} ${param_name}`;
   return op_type === "SetLabel" || op_type === "SetPosition" ? `${op_type} ${node_id}` : "";
 }
@@ -121,6 +125,13 @@ const about = (op: Edit, id: string | undefined): boolean =>
 /** Without an edit, and without what needs it. */
 const without = (edits: Edit[], edit: Edit): Edit[] =>
   edits.filter((one) => one !== edit && !(edit.op_type === "AddNode" && about(one, edit.node_id)));
+
+/** Without a node: one that was only added was never there. */
+function removed(edits: Edit[], id: string): Edit[] {
+  const added = edits.find((one) => one.op_type === "AddNode" && one.node_id === id);
+  if (added) return without(edits, added);
+  return [...edits.filter((one) => !about(one, id)), { op_type: "RemoveNode", node_id: id }];
+}
 
 /** The edit of a field. */
 export const editOf = (edits: Edit[], node_id: string, param: string): Edit | undefined =>
@@ -194,6 +205,7 @@ export function edited(flow: Marked, edits: Edit[]): Marked {
         if (op.op_type === "SetLabel" && op.label) node.label = op.label;
         if (op.op_type !== "SetParam" || !op.param_name) continue;
         if (mark === "same" || mark === "moved") mark = "changed";
+        if (node.kind === "note" && op.param_name === "note") node.note = String(op.value);
         known.set(op.param_name, {
           name: op.param_name,
           label: known.get(op.param_name)?.label ?? paramLabel(op.param_name),

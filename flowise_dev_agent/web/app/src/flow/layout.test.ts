@@ -1,9 +1,12 @@
 import { expect, test } from "vitest";
 import {
+  backTo,
   bounds,
   boxesOf,
+  branchOf,
   firstOf,
   HEADER,
+  insideOf,
   inWords,
   MAX_PARAMS,
   NODE_WIDTH,
@@ -87,4 +90,46 @@ test("finds the next node by arrow keys, and the one at which a flow begins", ()
   expect(ways.map((key) => nextTo(boxes, "model", key))).toEqual(["chain", null, "memory", null, null]);
   expect(ways.map((key) => nextTo(boxes, "chain", key))).toEqual(["far", "model", "memory", "model", null]);
   expect(nextTo(boxes, "gone", "ArrowUp")).toBeNull();
+});
+
+const field = (name: string, value: unknown) => ({
+  name,
+  label: name,
+  value: typeof value === "string" ? value : JSON.stringify(value),
+  cut: false,
+});
+
+test("a step shows its model, its tools and its memory, and a hostile value none", () => {
+  const step = node("agent_0", {
+    kind: "agent",
+    params: [
+      field("agentModel", "chatOpenAI"),
+      field("agentModelConfig", { modelName: "gpt-4o-mini" }),
+      field("agentTools", [{ agentSelectedTool: "calculator" }, { agentSelectedTool: "gmail" }, {}]),
+      field("agentEnableMemory", "true"),
+    ],
+  });
+  expect(insideOf(step)).toEqual({
+    model: { type: "chatOpenAI", name: "gpt-4o-mini" },
+    tools: ["calculator", "gmail"],
+    memory: true,
+  });
+  const odd = node("agent_0", { kind: "agent", params: [field("agentTools", "[not JSON")] });
+  expect(insideOf(odd)).toEqual({ model: null, tools: [], memory: false });
+});
+
+test("branches have the names of what they are for, and a way back leads to its step", () => {
+  const ways = ["0", "1"].map((name) => ({ id: name, name, label: name }));
+  const sorts = node("sort_0", {
+    kind: "agent",
+    outputs: ways,
+    params: [field("conditionAgentScenarios", [{ scenario: "Refund" }, { scenario: "" }])],
+  });
+  expect([branchOf(sorts, 0), branchOf(sorts, 1)]).toEqual(["Refund", "1"]);
+  const conditions = [{ value1: "<p>{{ next }}</p>", operation: "equal", value2: "FINISH" }];
+  const decides = node("if_0", { kind: "agent", outputs: ways, params: [field("conditions", conditions)] });
+  expect([branchOf(decides, 0), branchOf(decides, 1)]).toEqual(["{{ next }} equal FINISH", "else"]);
+  const loop = node("loop_0", { kind: "agent", params: [field("loopBackToNode", "sort_0-Sorts-it")] });
+  expect(backTo(loop, [decides, sorts])).toBe(sorts);
+  expect(backTo(sorts, [loop])).toBeUndefined();
 });

@@ -7,9 +7,11 @@ export const HEADER = 46;
 const ROW = 24;
 export const MAX_PARAMS = 4;
 const PADDING = 8;
-const AGENT_HEIGHT = 60;
-const AGENT_MIN_WIDTH = 170;
-const CHARACTER = 7.5;
+const AGENT_HEIGHT = 68;
+const AGENT_MIN_WIDTH = 100;
+/** Beside the title of a step: its icon and the paddings. */
+const AGENT_ROOM = 62;
+const CHARACTER = 7.8;
 
 export interface Box {
   x: number;
@@ -59,7 +61,7 @@ export function sizeOf(node: CanvasNode): { width: number; height: number } {
   if (node.kind === "agent") {
     const rows = Math.max(1, node.outputs.length);
     return {
-      width: Math.max(AGENT_MIN_WIDTH, Math.round(84 + CHARACTER * node.label.length)),
+      width: Math.max(node.width ?? AGENT_MIN_WIDTH, Math.round(AGENT_ROOM + CHARACTER * node.label.length)),
       height: Math.max(AGENT_HEIGHT, ROW * rows + 2 * PADDING),
     };
   }
@@ -78,6 +80,63 @@ export function portTop(node: CanvasNode, side: "inputs" | "outputs", index: num
   }
   const before = side === "inputs" ? 0 : node.inputs.length + shownParams(node).length + (hasMoreParams(node) ? 1 : 0);
   return HEADER + PADDING + ROW * (before + index) + ROW / 2;
+}
+
+const held = (node: CanvasNode, name: string) => node.params.find((one) => one.name === name)?.value ?? "";
+
+function rowsOf(node: CanvasNode, name: string): Record<string, unknown>[] {
+  try {
+    const rows: unknown = JSON.parse(held(node, name) || "[]");
+    return Array.isArray(rows) ? rows : [];
+  } catch {
+    return [];
+  }
+}
+
+/** Types of a step's model and tools, the name of the model, and true if the step remembers the conversation. */
+export function insideOf(node: CanvasNode) {
+  if (node.kind === "node") return { model: null, tools: [], memory: false };
+  const owner = node.params.find((one) => /^\w+Model$/.test(one.name) && one.value);
+  const name = owner && /"model(?:Name)?":"([^"]+)"/.exec(held(node, `${owner.name}Config`))?.[1];
+  const chosen = [
+    ...node.params.flatMap(({ name: param }) =>
+      /Tools$/.test(param)
+        ? rowsOf(node, param).map((row) => Object.values(row).find((one) => typeof one === "string"))
+        : [],
+    ),
+    held(node, "toolAgentflowSelectedTool"),
+  ];
+  return {
+    model: owner ? { type: owner.value, name: name ?? owner.value } : null,
+    tools: [...new Set(chosen.filter((one): one is string => Boolean(one)))],
+    memory: node.params.some((one) => /EnableMemory$/.test(one.name) && one.value === "true"),
+  };
+}
+
+const MARKUP = /<[^>]+>/g;
+const BRANCH = 26;
+
+/** The name of a branch: the scenario, what is compared, or what the person decides; "" where there is one way only. */
+export function branchOf(node: CanvasNode, index: number): string {
+  const port = node.outputs[index];
+  if (!port || node.outputs.length < 2 || node.kind === "node") return "";
+  const compared = rowsOf(node, "conditions");
+  const row = compared[index];
+  const said = row
+    ? [row.value1, row.operation, row.value2].map((one) => String(one ?? "")).join(" ")
+    : compared.length > 0 && index === compared.length
+      ? t("else")
+      : String(rowsOf(node, "conditionAgentScenarios")[index]?.scenario ?? "");
+  const words = said.replace(MARKUP, "").replace(/\s+/g, " ").trim() || port.label;
+  return words.length > BRANCH ? `${words.slice(0, BRANCH)}…` : words;
+}
+
+/** The node to which a step leads back; undefined for others. */
+export function backTo(node: CanvasNode, nodes: Iterable<CanvasNode>): CanvasNode | undefined {
+  const to = held(node, "loopBackToNode");
+  if (!to) return undefined;
+  for (const one of nodes) if (to === one.id || to.startsWith(`${one.id}-`)) return one;
+  return undefined;
 }
 
 /** Boxes by node id, in canvas coordinates. A node inside an iteration is positioned from the iteration's corner. */

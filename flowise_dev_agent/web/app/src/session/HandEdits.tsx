@@ -62,6 +62,8 @@ function inWords({ op_type, node, other }: Edit): string {
       return t("Connected: {{node}} → {{other}}", { node, other });
     case "Disconnect":
       return t("Disconnected: {{node}} → {{other}}", { node, other });
+    case "BindCredential":
+      return t("Credential chosen: {{node}}", { node });
     case "SetPosition":
       return t("Moved: {{node}}", { node });
     case "SetLabel":

@@ -42,11 +42,7 @@ function Coming({ nodes }: { nodes: CanvasNode[] }) {
   const flow = { nodes: nodes.map((node) => ({ node, mark: "added" as const, fields: [], ghost: true })), edges: [] };
   return (
     <div className="change-canvas">
-      <FlowCanvas
-        flow={flow}
-        label={t("The plan so far: {{number}} nodes", { number: nodes.length })}
-        arranged="compact"
-      >
+      <FlowCanvas flow={flow} label={t("The plan so far: {{number}} nodes", { number: nodes.length })}>
         <span className="badge live">{t("The plan is being written")}</span>
       </FlowCanvas>
     </div>
@@ -73,8 +69,6 @@ function Planned({ preview, session: { instance, status }, approved }: PlannedPr
         label={t("The planned flow. {{summary}}", { summary: preview.summary })}
         chosen={chosen}
         onChoose={setChosen}
-        // A flow that is changed looks as it did before.
-        arranged={preview.nodes.some((one) => one.placed) ? "flowise" : "compact"}
       >
         {!approved ? (
           <span className="badge wait">{t("Planned; nothing is written yet")}</span>

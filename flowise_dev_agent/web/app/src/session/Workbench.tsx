@@ -15,13 +15,15 @@ interface Props {
   picture: ReactNode;
   /** The chat with the flow; null while there is nothing to ask. */
   tryOut: ReactNode | null;
+  /** The picture is what the page is for. */
+  draws?: boolean;
   view: View;
   onView: (view: View) => void;
 }
 
 /** The workbench: the conversation on the left, the picture on the right, a divider that the browser remembers. */
-export function Workbench({ header, talk, picture, tryOut, view, onView }: Props) {
-  const layout = useDefaultLayout({ id: "flowise-dev-agent-workbench", storage: localStorage });
+export function Workbench({ header, talk, picture, tryOut, draws = false, view, onView }: Props) {
+  const layout = useDefaultLayout({ id: `flowise-dev-agent-workbench${draws ? "-flow" : ""}`, storage: localStorage });
   const id = useId();
   const views: [View, string][] = [
     ["chat", t("Chat")],
@@ -40,7 +42,7 @@ export function Workbench({ header, talk, picture, tryOut, view, onView }: Props
         ))}
       </fieldset>
       <Group id={id} className="workbench-panes" orientation="horizontal" {...layout}>
-        <Panel id="talk" defaultSize="42%" minSize="300px">
+        <Panel id="talk" defaultSize={draws ? "28%" : "42%"} minSize="300px">
           <section className="talk" aria-label={t("Conversation")}>
             {talk}
           </section>

@@ -47,14 +47,7 @@ export function SharedPicture({ token, preview, version }: Props) {
     : inWords(kept.data as CanvasView);
   return (
     <div className="change-canvas">
-      <FlowCanvas
-        key={version}
-        flow={flow}
-        label={label}
-        chosen={chosen}
-        onChoose={setChosen}
-        arranged={planned ? "compact" : "flowise"}
-      >
+      <FlowCanvas key={version} flow={flow} label={label} chosen={chosen} onChoose={setChosen}>
         {version && <span className="badge">{version}</span>}
         {planned && <Legend marked={flow} />}
       </FlowCanvas>

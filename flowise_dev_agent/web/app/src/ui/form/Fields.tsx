@@ -20,7 +20,7 @@ interface Common {
   /** Where these fields are, before their names in such a path. */
   path?: string;
   /** Draws the fields of a row of a list otherwise than `Fields` does. */
-  row?: (field: FormField, row: Values, onChange: (row: Values) => void) => ReactNode;
+  row?: (field: FormField, row: Values, onChange: (row: Values) => void, index: number) => ReactNode;
 }
 
 interface FieldsProps extends Common {
@@ -261,7 +261,7 @@ function Rows({ field, value, onChange, ...common }: FieldProps) {
           // biome-ignore lint/suspicious/noArrayIndexKey: rows have no identity of their own
           <fieldset className="row-of-list" key={index} aria-label={`${label} ${index + 1}`}>
             <div className="options">
-              {common.row?.(field, row, set) ?? (
+              {common.row?.(field, row, set, index) ?? (
                 <Fields
                   {...common}
                   path={`${path}.${index}.`}
