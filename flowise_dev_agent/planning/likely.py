@@ -16,12 +16,15 @@ from flowise_dev_agent.planning.requests import PlanRequest
 _COMMON: Final = 6
 #: Vendor words that need not be named with another vendor of a type: "Azure" means its OpenAI.
 _BEHIND: Final = frozenset(("aws", "google", "microsoft", "openai"))
+#: Words of credentials that name Flowise's own things, and no vendor.
+_OWN: Final = frozenset(("chatflow", "agentflow", "flowise"))
 #: Most types of one vendor, and the largest score below its best type: some vendors have a dozen types.
 _OF_VENDOR, _WORSE = 3, 0.5
-#: Families of models -> words of the types that offer them.
-_FAMILIES: Final[Mapping[str, tuple[str, ...]]] = {
+#: What people say -> words of the types that they mean: families of models, and ways to call an address.
+_MEANT: Final[Mapping[str, tuple[str, ...]]] = {
     "gpt": ("openai",),
     "gemini": ("google", "generative"),
+    **dict.fromkeys(("api", "http", "https"), ("request",)),
     **dict.fromkeys(("claude", "sonnet", "haiku", "opus"), ("anthropic",)),
 }
 #: Most types whose models are listed.
@@ -32,24 +35,31 @@ _ADAPTER: Final = "llamaindex"
 
 @dataclass(frozen=True)
 class _Named:
-    """Words of a type: its vendor, its name and title, and synonyms."""
+    """Words of a type: its vendor, those of its title that few types have and the others, name and title, synonyms."""
 
     vendor: frozenset[str]
     label: frozenset[str]
+    rest: frozenset[str]
     title: frozenset[str]
     more: frozenset[str]
 
     @classmethod
     def of(cls, schema: NodeSchema, common: Set[str]) -> Self:
         title = frozenset(words(f"{schema.name} {schema.label}"))
-        credentials = frozenset(words(" ".join(schema.credential_names))) - common
+        credentials = frozenset(words(" ".join(schema.credential_names))) - common - _OWN
         fields = " ".join(f"{entry['name']} {entry.get('label', '')}" for entry in schema.input_definitions)
+        label = frozenset(words(schema.label))
         return cls(
             vendor=credentials & title,
-            label=frozenset(words(schema.label)) - common,
+            label=label - common,
+            rest=label & common,
             title=title,
             more=frozenset(words(f"{schema.category} {fields}")) - title,
         )
+
+    def is_said(self, said: frozenset[str]) -> bool:
+        """True if the words name the type; one rare word of a longer title ("Prompt" of a retriever) does not."""
+        return bool(self.label) and self.label <= said and (len(self.label) > 1 or self.rest <= said)
 
     def score(self, said: frozenset[str]) -> float:
         return len(self.title & said) + len(self.more & said) / 2 - (_ADAPTER in self.title - said)
@@ -71,11 +81,11 @@ def named_types(request: PlanRequest) -> list[NodeSchema]:
         _WORDS[store] = {one.name: _Named.of(one, common) for one in offered}
     answers = (answer for _, answer in request.clarifications)
     spoken = words(" ".join([request.requirement, *answers, *request.later, request.feedback or ""]))
-    said = frozenset([*spoken, *(word for one in spoken for word in _FAMILIES.get(one, ()))])
+    said = frozenset([*spoken, *(word for one in spoken for word in _MEANT.get(one, ()))])
     found: dict[str, list[tuple[float, str]]] = {}
     for name, type_ in _WORDS[store].items():
         vendor = min(type_.vendor & said, default="") if type_.vendor <= said | _BEHIND else ""
-        if vendor or (type_.label and type_.label <= said):
+        if vendor or type_.is_said(said):
             found.setdefault(vendor or name, []).append((-type_.score(said), name))
     ranked = [
         (place, score, name)

@@ -310,6 +310,8 @@ def test_parts_must_be_in_the_answer() -> None:
         ("Ein Chatflow mit Azure OpenAI", ["azureChatOpenAI"]),
         ("use the current date and time", ["currentDateTime"]),
         ("An agent with a chat model that reads a text file", []),
+        ("A chatflow with a prompt that answers JSON", []),
+        ("A chatflow that asks our API: GET https://shop.example/orders", ["requestsGet"]),
     ],
 )
 def test_the_fields_of_what_the_person_names_come_first(
@@ -319,6 +321,7 @@ def test_the_fields_of_what_the_person_names_come_first(
     request = plan_request(catalogue, requirement, candidates=noise)
     shown = fields(request)
     assert shown[: len(first)] == first
+    assert first or not shown
     assert not {one.name for one in noise} & {*shown}
     later = replace(request, requirement="A bot", later=("No.",), feedback=requirement)
     assert fields(later) == shown
