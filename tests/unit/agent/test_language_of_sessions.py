@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import pytest
 
+from flowise_dev_agent.flowise.models import Prediction
 from flowise_dev_agent.patch import Finding
 from flowise_dev_agent.schemas.plan import Intent, Part
 from flowise_dev_agent.texts import LANGUAGES, catalogue, text
@@ -90,7 +91,8 @@ async def test_no_english_sentence_of_ours_is_left_in_a_session_in_another_langu
     changed.reasoner.intents = [intent("update", language, target_hint="Sales bot")]
     await add_flow(changed)
     changed.flowise.in_turn = ["Hello"] * len(PLAN.test_questions)
-    changed.flowise.answers = dict.fromkeys(PLAN.test_questions, refused("Unclosed '{' in template"))
+    broken = Prediction.model_validate({"text": "x", "usedTools": [{"tool": "prices", "error": "gone " * 100}]})
+    changed.flowise.answers = dict.fromkeys(PLAN.test_questions, broken)
     questions.append(await changed.start("x"))
     questions.append(await changed.answer(action="approve"))
     assert questions[-1]["type"] == "result_review"
