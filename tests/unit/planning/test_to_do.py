@@ -94,5 +94,8 @@ def test_the_list_is_the_first_section_of_a_plan_in_its_language(catalogue: Node
     made = plan(nodes=[node], values=[value], placeholders=["die Regeln"])
     details = plan_details(made, GraphIR.empty(), "de", schemas=catalogue.schemas, credentials=["openAIApi"])
     first = plan_markdown(made, details, "de").split("\n## ")[1].strip().splitlines()
-    assert first[0] == "Das musst du tun"
-    assert first[1:] == ["- Fülle Plain Text, Text aus: die Regeln.", "- Wähle oder erstelle Zugangsdaten OpenAI."]
+    assert first[0] == "Das müssen Sie tun"
+    assert first[1:] == [
+        "- Füllen Sie Plain Text, Text aus: die Regeln.",
+        "- Wählen oder erstellen Sie Zugangsdaten OpenAI.",
+    ]

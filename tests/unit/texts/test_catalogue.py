@@ -116,3 +116,12 @@ def test_a_finding_says_its_sentence_and_keeps_its_detail() -> None:
     unknown = Finding(code="OF_A_PLUGIN", severity="error", detail="What the plugin says.")
     assert unknown.message == "What the plugin says."
     assert Finding.model_validate(found.model_dump()) == found
+
+
+@pytest.mark.parametrize(
+    ("language", "other"),
+    [("de", "du|dich|dir|dein|deine[mnrs]?"), ("fr", "tu|toi|tes"), ("es", "usted|ustedes")],
+)
+def test_people_are_addressed_in_one_way(language: str, other: str) -> None:
+    told = re.compile(rf"(?<![\w-])({other})(?![\w-])", re.IGNORECASE)
+    assert [key for key, words in catalogue(language).items() if told.search(words)] == []
