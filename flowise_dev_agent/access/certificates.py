@@ -92,10 +92,12 @@ def _certificate(accepted: Acceptance, flow_data: str, models: list[str]) -> Cer
 
 def _test(trial: Trial, judged_wrong: bool) -> CertifiedTest:
     held = trial.passed or trial.category is not None
+    passed = trial.mark.good if trial.mark else trial.passed and not judged_wrong
+    level = "person" if trial.mark else "simulated" if trial.simulated else "verified"
     return CertifiedTest(
         test=trial.test,
         question=trial.question,
         trial=trial.trial,
-        result="not_held" if not held else "passed" if trial.passed and not judged_wrong else "failed",
-        level=None if not held else "simulated" if trial.simulated else "verified",
+        result="not_held" if not held else "passed" if passed else "failed",
+        level=level if held else None,
     )

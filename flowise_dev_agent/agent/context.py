@@ -1,6 +1,6 @@
 """Run-time dependencies of the nodes: resolved per session from its instance, never checkpointed."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -17,11 +17,17 @@ from flowise_dev_agent.planning.session_files import SessionFiles
 from flowise_dev_agent.publish import Publisher
 from flowise_dev_agent.schemas.attachments import AttachmentFacts
 from flowise_dev_agent.schemas.events import NodeEvent
+from flowise_dev_agent.schemas.plan import TestCase
 from flowise_dev_agent.settings import DriftPolicy, LimitSettings
 
 
 def _unheard(_: NodeEvent) -> None:
     """Discard the event."""
+
+
+async def _no_tests(_: str) -> Sequence[TestCase]:
+    """No flow has tests."""
+    return ()
 
 
 class Knowledge(Protocol):
@@ -96,6 +102,8 @@ class AgentContext:
     patterns: PatternLibrary | None = None
     notes: SessionNotes | None = None
     files: SessionFiles | None = None
+    #: Test set of a flow of the instance, by its id.
+    test_set: Callable[[str], Awaitable[Sequence[TestCase]]] = _no_tests
     #: Takes an event at once, for what need not wait for the graph's stream.
     emit: Callable[[NodeEvent], None] = _unheard
 

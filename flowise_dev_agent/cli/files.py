@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 from uuid import UUID
 
-import yaml
 from pydantic import ValidationError
 from pydantic.alias_generators import to_camel
 from rich.table import Column, Table
@@ -246,23 +245,6 @@ def flow_file(document: FlowDocument) -> str:
     columns = {to_camel(name): value for name, value in document.settings.columns.items()}
     flow_data = json_value(document.flow_data, "The flow")
     return _text({"name": document.name, "type": document.type, **columns, "flowData": flow_data})
-
-
-class _PlainLoader(yaml.SafeLoader):
-    """YAML without aliases: a few lines of them can stand for gigabytes."""
-
-    def compose_node(self, parent: Any, index: Any) -> Any:
-        if self.check_event(yaml.AliasEvent):
-            raise yaml.YAMLError("aliases (*name) are not read")
-        return super().compose_node(parent, index)
-
-
-def plain_yaml(text: str, what: str) -> Any:
-    """Value of a YAML text without aliases. Raises InvalidInputError, which names `what` it is."""
-    try:
-        return yaml.load(text, _PlainLoader)  # noqa: S506 - a safe loader
-    except (ValueError, RecursionError, yaml.YAMLError) as error:
-        raise InvalidInputError(f"{what} cannot be read as YAML: {' '.join(str(error).split())[:300]}") from None
 
 
 def read_ops_file(text: str) -> list[Any]:

@@ -20,6 +20,12 @@ def _files():  # noqa: ANN202 - imported at the first use, so that `--help` need
     return files
 
 
+def _flow_tests():  # noqa: ANN202 - as above
+    from flowise_dev_agent.cli import flow_tests
+
+    return flow_tests
+
+
 FlowId = Annotated[str, typer.Argument(help="Id of the chatflow.")]
 FlowPlace = Annotated[str, typer.Argument(help="A file, or the id of a flow.")]
 flows_app = typer.Typer(help="Find, compare, check and test flows by a running service.", no_args_is_help=True)
@@ -140,12 +146,16 @@ def flows_check_command(
 @flows_app.command("test")
 def flows_test_command(
     flow: Annotated[str, typer.Argument(help="A file, which is tested as a draft, or the id of a flow.")],
-    question: Annotated[list[str] | None, typer.Option("--question", "-q", help="A question. May be repeated.")] = None,
+    question: Annotated[
+        list[str] | None, typer.Option("--question", "-q", help="A question. May be repeated. [default: the test set]")
+    ] = None,
     tests: Annotated[Path | None, typer.Option("--tests", help="A JSON, YAML or CSV file of tests.")] = None,
     trials: Annotated[int, typer.Option(min=1, max=10, help="How often each conversation has to pass.")] = 1,
     real: Annotated[bool, typer.Option("--real", help="Ask the flow itself: it really calls what it calls.")] = False,
     ways: Annotated[bool, typer.Option("--ways", help="Take each branch, let each simulated call fail.")] = False,
-    against: Annotated[str | None, typer.Option("--against", help="Another flow, which is asked the same.")] = None,
+    against: Annotated[
+        str | None, typer.Option("--against", help="Another flow, or a version such as v4, that is asked the same.")
+    ] = None,
     model: Annotated[str | None, typer.Option("--model", help="A model with which the flow is asked the same.")] = None,
     instance: Instance = None,
     as_json: AsJson = False,
@@ -157,13 +167,41 @@ def flows_test_command(
 
     Exit codes: 0 all passed, 1 could not be tested, 3 not all passed.
     """
-    from flowise_dev_agent.cli import flow_tests
-
+    flow_tests = _flow_tests()
     wish = flow_tests.TestWish(question or [], tests, trials, real=real, ways=ways, against=against, model=model)
     if not with_client(
         url, lambda client: flow_tests.test_flow(client, flow, wish, instance=instance, as_json=as_json)
     ):
         raise typer.Exit(Exit.NO)
+
+
+tests_app = typer.Typer(help="The test set of a flow: what people marked, accepted or gave.", no_args_is_help=True)
+flows_app.add_typer(tests_app, name="tests")
+
+
+@tests_app.command("export")
+def export_tests_command(
+    flow: FlowId,
+    file: Annotated[
+        Path | None, typer.Option("--output", "-o", help="File to write: .yaml, .json or .csv. [default: YAML]")
+    ] = None,
+    instance: Instance = None,
+    url: Url = None,
+) -> None:
+    """Write the test set of a flow to a file, for git or a spreadsheet."""
+    with_client(url, lambda client: _flow_tests().export_tests(client, flow, file, instance=instance))
+
+
+@tests_app.command("import")
+def import_tests_command(
+    flow: FlowId,
+    file: Annotated[Path, typer.Argument(help="A JSON, YAML or CSV file of tests.")],
+    instance: Instance = None,
+    as_json: AsJson = False,
+    url: Url = None,
+) -> None:
+    """Replace the test set of a flow by that of a file."""
+    with_client(url, lambda client: _flow_tests().import_tests(client, flow, file, instance=instance, as_json=as_json))
 
 
 @commands.command("promote")

@@ -1,21 +1,23 @@
 """`flows test`: questions to a flow and files of tests."""
 
-import csv
-import io
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from flowise_dev_agent.cli.console import print_json, say
-from flowise_dev_agent.cli.files import flow_id, flow_of, is_file, json_value, plain_yaml, read_text, valid
+from flowise_dev_agent.cli.files import flow_id, flow_of, is_file, json_value, read_text, valid, write_text
 from flowise_dev_agent.client import AgentClient
 from flowise_dev_agent.errors import InvalidInputError
-from flowise_dev_agent.schemas.flow_tests import FlowTestView, TestFlow, TestFlowText
+from flowise_dev_agent.schemas.flow_tests import FlowTestView, PutTestSet, TestFlow, TestFlowText
+from flowise_dev_agent.testing.test_files import Format, read_tests
 
 _LONGEST_TEST_SECS: Final = 1_900.0
 _ANSWER_CHARS: Final = 300
+_VERSION: Final = re.compile(r"v[1-9][0-9]{0,8}")
+_FORMATS: Final[Mapping[str, Format]] = {".csv": "csv", ".yaml": "yaml", ".yml": "yaml"}
 
 
 @dataclass(frozen=True)
@@ -29,7 +31,7 @@ class TestWish:
     trials: int = 1
     real: bool = False
     ways: bool = False
-    #: Another flow to compare with, a file or an id, or the model to compare with.
+    #: Another flow to compare with, a file, an id or a version of the flow, or the model to compare with.
     against: str | None = None
     model: str | None = None
 
@@ -40,10 +42,15 @@ async def test_flow(client: AgentClient, place: str, wish: TestWish, *, instance
     """
     tests: list[Any] = [{"turns": [question]} for question in wish.questions]
     if wish.file is not None:
-        tests += read_tests_file(await read_text(wish.file), wish.file.suffix)
+        tests += read_tests(await read_text(wish.file), format_of(wish.file))
+    if not tests and (wish.against or wish.model) and not await is_file(place):
+        # The same is asked of both.
+        found = await client.test_set(flow_id(place), instance=instance)
+        tests = [one.model_dump(mode="json", exclude={"expect": {"language"}}) for one in found.tests]
     views = {place: await _tested(client, place, tests, wish, instance=instance)}
     if wish.against:
-        views[wish.against] = await _tested(client, wish.against, tests, wish, instance=instance)
+        other = (place, wish.against) if _VERSION.fullmatch(wish.against) else (wish.against, None)
+        views[wish.against] = await _tested(client, other[0], tests, wish, instance=instance, version=other[1])
     if wish.model:
         views[wish.model] = await _tested(client, place, tests, wish, instance=instance, model=wish.model)
     passed = views[place].passed is True
@@ -65,8 +72,55 @@ async def test_flow(client: AgentClient, place: str, wish: TestWish, *, instance
         if found := view.summary:
             each = f" in each of {found.k} trials" if found.k > 1 else ""
             took = f"{found.duration_ms / 1000:.1f} s" + (f", {found.tokens} tokens" if found.tokens else "")
+            took += f", ${found.usd:.4f}" if found.usd else ""
             say(f"{found.passed} of {found.questions} passed{each}, {took}.")
+    for name, view in list(views.items())[1:]:
+        for line in _differences(views[place], view, name):
+            say(line)
     return passed
+
+
+def _differences(first: FlowTestView, second: FlowTestView, name: str) -> list[str]:
+    """Questions that pass in one of two runs of the same tests."""
+    before, after = [_passed(view) for view in (first, second)]
+    only = [
+        f"  only without {name}: {question}" for question in before if before[question] > after.get(question, False)
+    ]
+    only += [f"  only with {name}: {question}" for question in after if after[question] > before.get(question, False)]
+    return [f"Passed differently with {name}:", *only] if only else [f"The same questions passed with {name}."]
+
+
+def _passed(view: FlowTestView) -> dict[str, bool]:
+    passed: dict[str, bool] = {}
+    for trial in view.trials:
+        question = " ".join(trial.question.split())
+        passed[question] = passed.get(question, True) and trial.passed
+    return passed
+
+
+def format_of(file: Path) -> Format:
+    """Format of a file of tests, by its suffix."""
+    return _FORMATS.get(file.suffix, "json")
+
+
+async def export_tests(client: AgentClient, flow: str, file: Path | None, *, instance: str | None) -> None:
+    """Write the test set of a flow to a file, or as YAML to standard output."""
+    form = format_of(file) if file else "yaml"
+    found = await client.test_set(flow_id(flow), form=form, instance=instance)
+    text = found.text if found.text is not None else found.model_dump_json(include={"tests"}, indent=2) + "\n"
+    await write_text(text, file)
+    if file is not None:
+        say(f"{len(found.tests)} tests are in {file}.")
+
+
+async def import_tests(client: AgentClient, flow: str, file: Path, *, instance: str | None, as_json: bool) -> None:
+    """Replace the test set of a flow by that of a file."""
+    body: PutTestSet = valid(PutTestSet, text=await read_text(file), format=format_of(file))
+    found = await client.put_test_set(flow_id(flow), body, instance=instance)
+    if as_json:
+        print_json(found)
+    else:
+        say(f"The flow has {len(found.tests)} tests.")
 
 
 async def _tested(
@@ -77,8 +131,11 @@ async def _tested(
     *,
     instance: str | None,
     model: str | None = None,
+    version: str | None = None,
 ) -> FlowTestView:
-    given: dict[str, Any] = {"tests": tests, "trials": wish.trials, "real": wish.real, "ways": wish.ways}
+    given: dict[str, Any] = {"trials": wish.trials, "real": wish.real, "ways": wish.ways}
+    given |= {"tests": tests} if tests else {}
+    given |= {"version": version} if version else {}
     chatflow_id: str | None = None
     if model or await is_file(place):
         kind, flow_data = await flow_of(client, place, instance)
@@ -111,28 +168,3 @@ def with_model(flow_data: str, model: str) -> str:
         if isinstance(data, dict) and "Embedding" not in str(data.get("category")):
             data["inputs"] = changed(data.get("inputs"))
     return json.dumps(flow, ensure_ascii=False)
-
-
-def read_tests_file(text: str, suffix: str = ".json") -> list[Any]:
-    """The tests of a file, JSON, YAML or CSV by its `suffix`: a list, or `{"tests": [...]}`. Raises InvalidInputError.
-
-    A row of CSV has a `question` (turns with ` / ` between them), and what the answer `contains` and `excludes` (texts
-    with ` | ` between them).
-    """
-    if suffix == ".csv":
-        return [_row_test(row) for row in csv.DictReader(io.StringIO(text))]
-    document = plain_yaml(text, "The file") if suffix in (".yaml", ".yml") else json_value(text, "The file")
-    tests = document.get("tests") if isinstance(document, dict) else document
-    if not isinstance(tests, list):
-        raise InvalidInputError(
-            "The file does not hold tests.",
-            hint='It must be a list such as [{"turns": ["Hello"], "expect": {"contains": ["Hello"]}}].',
-        )
-    return tests
-
-
-def _row_test(row: Mapping[str, str | None]) -> dict[str, Any]:
-    if not (question := (row.get("question") or "").strip()):
-        raise InvalidInputError("A row of the file has no question.", hint="Columns: question, contains, excludes.")
-    expect = {name: [one.strip() for one in (row.get(name) or "").split(" | ")] for name in ("contains", "excludes")}
-    return {"turns": question.split(" / "), "expect": expect}

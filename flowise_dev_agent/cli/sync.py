@@ -17,7 +17,6 @@ from rich.text import Text
 
 from flowise_dev_agent.cli.build import follow
 from flowise_dev_agent.cli.console import confirm, err, out, print_json, say
-from flowise_dev_agent.cli.files import plain_yaml
 from flowise_dev_agent.cli.startup import Exit
 from flowise_dev_agent.client import AgentClient, ServiceError
 from flowise_dev_agent.errors import AgentError, InvalidInputError
@@ -39,6 +38,7 @@ from flowise_dev_agent.schemas.flow_tests import TestFlow, TestFlowText
 from flowise_dev_agent.schemas.flow_writes import ApplyToFlow, FlowDocument, FlowWriteResult, ImportFlow
 from flowise_dev_agent.schemas.requests import RequestBody, StartSession
 from flowise_dev_agent.schemas.session import SessionView
+from flowise_dev_agent.testing.test_files import plain_yaml
 
 _MOST_CHARS: Final = 8_000_000
 

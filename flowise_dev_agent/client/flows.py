@@ -9,7 +9,15 @@ from pydantic import BaseModel
 
 from flowise_dev_agent.client.transport import Http, given, read_answer
 from flowise_dev_agent.schemas.chat import ChatAnswer, ChatQuestion
-from flowise_dev_agent.schemas.flow_tests import FlowTestView, TestFlow, ValidatedFlow, ValidateFlow
+from flowise_dev_agent.schemas.flow_tests import (
+    FlowTestView,
+    PutTestSet,
+    TestFlow,
+    TestMark,
+    TestSetView,
+    ValidatedFlow,
+    ValidateFlow,
+)
 from flowise_dev_agent.schemas.flow_writes import (
     ApplyToFlow,
     FlowDocument,
@@ -24,7 +32,7 @@ from flowise_dev_agent.schemas.flow_writes import (
 from flowise_dev_agent.schemas.flows import FlowPage, FlowPreview, FlowSummary, FlowView, PreviewFlow
 from flowise_dev_agent.schemas.reach import FlowReach
 from flowise_dev_agent.schemas.turns import Conversation
-from flowise_dev_agent.schemas.verdict import Trace
+from flowise_dev_agent.schemas.verdict import Trace, Trial
 
 _POLL_SECS: Final = 1.0
 
@@ -163,6 +171,21 @@ class FlowCalls(Http):
                     await asyncio.sleep(_POLL_SECS)
                     view = await self.flow_test(view.id)
         return view
+
+    async def test_set(self, chatflow_id: str, *, form: str = "json", instance: str | None = None) -> TestSetView:
+        """Read the test set of a flow, also as a file in the format `form`: json, yaml or csv."""
+        return await self._get(TestSetView, f"/flows/{chatflow_id}/tests", format=form, instance=instance)
+
+    async def put_test_set(self, chatflow_id: str, tests: PutTestSet, *, instance: str | None = None) -> TestSetView:
+        """Replace the test set of a flow."""
+        body = tests.model_dump(mode="json", exclude_unset=True)
+        path = f"/flows/{chatflow_id}/tests"
+        return read_answer(TestSetView, await self._call("PUT", path, params=given({"instance": instance}), json=body))
+
+    async def mark_test(self, session_id: UUID, number: int, mark: TestMark) -> Trial:
+        """Judge a test of a session (`result.tests`, from 1), and take it into the flow's test set."""
+        body = mark.model_dump(mode="json", exclude_unset=True)
+        return read_answer(Trial, await self._call("POST", f"/sessions/{session_id}/tests/{number}/verdict", json=body))
 
     async def flow_test(self, test_id: UUID) -> FlowTestView:
         """Read a test of a flow."""

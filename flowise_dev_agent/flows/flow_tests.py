@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final
 from uuid import UUID, uuid4
@@ -18,13 +18,17 @@ from flowise_dev_agent.errors import (
     NotAFlowError,
     PatchError,
     TraceNotFoundError,
+    VersionNotFoundError,
 )
 from flowise_dev_agent.flowise.client import FlowiseClient
 from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.flows.proposals import Proposal, Proposals
+from flowise_dev_agent.flows.test_sets import set_of_flow
+from flowise_dev_agent.models.prices import cost
 from flowise_dev_agent.observability import log_context
 from flowise_dev_agent.patch import Finding, GraphIR, Schemas, errors, payload_sha256
-from flowise_dev_agent.persistence import FlowTestRow, FlowTests
+from flowise_dev_agent.patch.model.model_uses import model_uses
+from flowise_dev_agent.persistence import FlowTestRow, FlowTests, TestSets, Versions
 from flowise_dev_agent.publish import (
     create_draft,
     draft_tag,
@@ -37,6 +41,7 @@ from flowise_dev_agent.schemas.base import Failure, TextCode, kept
 from flowise_dev_agent.schemas.flow_tests import (
     FlowTestView,
     FlowValidation,
+    GivenTest,
     TestFlow,
     TestFlowText,
     TestSummary,
@@ -48,6 +53,7 @@ from flowise_dev_agent.schemas.plan import TestCase
 from flowise_dev_agent.schemas.verdict import Trace, Trial
 from flowise_dev_agent.testing.flow_tests import asked_cases, hold_tests
 from flowise_dev_agent.testing.simulation import NOTHING_SIMULATED, OF_ONE_FLOW, Simulation, simulated
+from flowise_dev_agent.testing.trials import TrialRun
 from flowise_dev_agent.testing.ways import told_ways
 from flowise_dev_agent.texts import text
 from flowise_dev_agent.timings import Timings
@@ -69,8 +75,12 @@ class FlowTestService:
     Raises InvalidInputError for an unknown instance, and FlowiseError for a server that fails.
     """
 
-    def __init__(self, tests: FlowTests, instances: Instances, proposals: Proposals) -> None:
+    def __init__(
+        self, tests: FlowTests, instances: Instances, proposals: Proposals, versions: Versions, sets: TestSets
+    ) -> None:
         self._tests = tests
+        self._versions = versions
+        self._sets = sets
         self._instances = instances
         self._proposals = proposals
 
@@ -80,8 +90,14 @@ class FlowTestService:
         return ValidatedFlow(validation=FlowValidation.of(findings))
 
     async def start(self, chatflow_id: str, body: TestFlow, instance: str | None) -> FlowTestView:
-        """Queue a test of a flow on a server."""
+        """Queue a test of a flow on a server, of a version of it, or of its test set. Raises VersionNotFoundError."""
         instance_id = self._instances.resolve(instance)
+        if not body.tests:
+            body = body.model_copy(update={"tests": await self._set_of(instance_id, chatflow_id)})
+        if body.version is not None:
+            flow_data = await self._version(chatflow_id, int(body.version.removeprefix("v")))
+            asked = body.model_dump(exclude={"version"})
+            return await self.start_text(TestFlowText.model_validate({**asked, "flow_data": flow_data}), instance)
         endpoint = self._instances.endpoint(instance_id)
         flow = await self._instances.client(instance_id).get_chatflow(chatflow_id)
         test_id, copy, draft = uuid4(), await self._copy(flow.flow_data, body, instance_id), None
@@ -123,6 +139,18 @@ class FlowTestService:
                 test_id, instance_id, _request(body), endpoint=endpoint, flow_data=body.flow_data, draft=draft
             )
         )
+
+    async def _set_of(self, instance_id: str, chatflow_id: str) -> list[GivenTest]:
+        """The test set of a flow, without what only a judge can tell."""
+        found = await set_of_flow(self._sets, instance_id, chatflow_id)
+        plain = [one.model_copy(update={"expect": one.expect.model_copy(update={"language": None})}) for one in found]
+        return [GivenTest.model_validate(one.model_dump()) for one in plain]
+
+    async def _version(self, chatflow_id: str, number: int) -> str:
+        row = await self._versions.with_number(chatflow_id, number)
+        if row is None:
+            raise VersionNotFoundError(text("error.no_version", version=f"v{number}"), hint=text("error.versions_hint"))
+        return await self._versions.text(row)
 
     async def get(self, test_id: UUID) -> FlowTestView:
         """State of a test. Raises FlowTestNotFoundError."""
@@ -230,8 +258,8 @@ class FlowTester:
         if flow_data is None:
             flow_data = (await client.get_chatflow(row.chatflow_id or "")).flow_data
         graph = GraphIR.from_flow_data(flow_data)
+        schemas = await self._schemas(row.instance_id)
         if row.draft is not None and not row.request.get("real"):
-            schemas = await self._schemas(row.instance_id)
             simulation = await asyncio.to_thread(_simulation, graph, schemas, row.request)
         runs = await hold_tests(
             client,
@@ -244,12 +272,22 @@ class FlowTester:
             ways=bool(row.request.get("ways")),
         )
         told = told_ways(runs, graph, simulation) if row.request.get("ways") else []
+        models = {use.model for use in model_uses(graph, schemas)}
         trials = [
-            (run.trial.shortened(_LONGEST_ANSWER).model_dump(mode="json"), run.trace.model_dump_json())
+            (_priced(run, models).shortened(_LONGEST_ANSWER).model_dump(mode="json"), run.trace.model_dump_json())
             for run in runs
             if run.trial.probe is None
         ]
         return trials, [kept(one).model_dump(mode="json") for one in told]
+
+
+def _priced(run: TrialRun, models: Collection[str]) -> Trial:
+    """Trial with its price by list price, where it is known: of a flow with one model."""
+    tokens = run.trace.tokens
+    if len(models) != 1 or not tokens:
+        return run.trial
+    used = {"input_tokens": tokens.get("input", 0), "output_tokens": tokens.get("output", 0)}
+    return run.trial.model_copy(update={"usd": cost(next(iter(models)), provider=None, **used)})
 
 
 def _simulation(graph: GraphIR, schemas: Schemas, request: Mapping[str, Any]) -> Simulation:

@@ -27,6 +27,7 @@ from flowise_dev_agent.agent.interrupts import check_answer
 from flowise_dev_agent.caller import current_caller
 from flowise_dev_agent.errors import InvalidInputError
 from flowise_dev_agent.flowise.client import FlowiseClient
+from flowise_dev_agent.flows.test_sets import set_of_flow
 from flowise_dev_agent.knowledge.credential_store import CredentialKnowledge, CredentialStore
 from flowise_dev_agent.knowledge.drift import CatalogueChange
 from flowise_dev_agent.knowledge.flow_index import FlowIndex
@@ -46,6 +47,7 @@ from flowise_dev_agent.persistence import (
     Notes,
     Patterns,
     SessionRow,
+    TestSets,
     Versions,
     WatchedVersions,
     WriteIntents,
@@ -86,6 +88,7 @@ async def open_agent(settings: Settings, database: Database, connections: Connec
             notes=Notes(database),
             domains=domains,
             files=Attachments(database),
+            sets=TestSets(database),
             flows=FlowIndex(database, watched=WatchedVersions(database) if settings.flowise.watch_secs else None),
         )
         yield Agent(
@@ -139,6 +142,7 @@ class _Contexts:
     notes: Notes
     domains: Sequence[DomainCapability]
     files: Attachments
+    sets: TestSets
     flows: FlowIndex
     #: (instance id, address) -> (monotonic time until which it is used as it is, catalogue). Runs ask a dozen times
     #: within a second; after that time the changes of other workers are read.
@@ -188,6 +192,7 @@ class _Contexts:
             patterns=PatternLibrary(self.patterns, instance_id=session.instance_id, owner=current_caller().owner),
             notes=_InstanceNotes(session.instance_id, self.notes),
             files=_SessionFiles(session.id, self.files, has_files=session.has_files),
+            test_set=partial(set_of_flow, self.sets, session.instance_id),
             emit=emit,
         )
 

@@ -14,6 +14,7 @@ from flowise_dev_agent.flows.flow_tests import FlowTester, FlowTestService
 from flowise_dev_agent.flows.proposals import Proposals
 from flowise_dev_agent.flows.reconciler import Reconciler
 from flowise_dev_agent.flows.service import FlowService
+from flowise_dev_agent.flows.test_sets import TestSetService
 from flowise_dev_agent.flows.watch import Watch
 from flowise_dev_agent.knowledge.flow_index import FlowIndex
 from flowise_dev_agent.knowledge.nodes import NodeKnowledge
@@ -43,6 +44,7 @@ from flowise_dev_agent.persistence import (
     Retention,
     Runs,
     Sessions,
+    TestSets,
     Turns,
     Versions,
     WatchedVersions,
@@ -89,6 +91,7 @@ class Runtime:
         flow_writer: FlowWriter,
         flows: FlowService,
         flow_tests: FlowTestService,
+        test_sets: TestSetService,
         previews: Previews,
         conversations: Conversations,
         summaries: Summaries,
@@ -115,6 +118,7 @@ class Runtime:
         self.flow_writer = flow_writer
         self.flows = flows
         self.flow_tests = flow_tests
+        self.test_sets = test_sets
         self.previews = previews
         self.conversations = conversations
         self.summaries = summaries
@@ -226,7 +230,7 @@ class Runtime:
                 approvals=approvals,
             )
             blobs, intents = Blobs(database), WriteIntents(database)
-            kept, watched = Versions(database, blobs), WatchedVersions(database)
+            kept, watched, sets = Versions(database, blobs), WatchedVersions(database), TestSets(database)
             index = FlowIndex(database, watched=watched if watch_secs else None)
             # Asked at each write, which costs little while nothing has changed.
             proposals = Proposals(agent.instances, NodeKnowledge(0, InstanceNodes(database)))
@@ -298,7 +302,8 @@ class Runtime:
                 versions=versions,
                 flow_writer=flow_writer,
                 flows=flows,
-                flow_tests=FlowTestService(flow_tests, agent.instances, proposals),
+                flow_tests=FlowTestService(flow_tests, agent.instances, proposals, kept, sets),
+                test_sets=TestSetService(sets, sessions, agent.instances),
                 conversations=conversations,
                 previews=previews,
                 summaries=Summaries(

@@ -32,4 +32,5 @@ from flowise_dev_agent.persistence.saver import FencedSaver
 from flowise_dev_agent.persistence.schema import migrate
 from flowise_dev_agent.persistence.sessions import Sessions
 from flowise_dev_agent.persistence.shares import ShareRow, Shares
+from flowise_dev_agent.persistence.test_sets import TestSets
 from flowise_dev_agent.persistence.watched_versions import WatchedVersions

@@ -1,16 +1,16 @@
 """Bodies and results of checks and tests of flows without a session."""
 
 from datetime import datetime
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Final, Literal, Self
 from uuid import UUID
 
-from pydantic import ConfigDict, Field, field_validator
+from pydantic import ConfigDict, Field, field_validator, model_validator
 
 from flowise_dev_agent.patch import Finding, errors
 from flowise_dev_agent.schemas.base import Contract, Failure, Worded
 from flowise_dev_agent.schemas.flow_writes import FlowText, FlowType
 from flowise_dev_agent.schemas.plan import TestCase, numbered
-from flowise_dev_agent.schemas.requests import RequestBody, Whole, storable_json
+from flowise_dev_agent.schemas.requests import Line, LongText, RequestBody, Whole, storable_json
 from flowise_dev_agent.schemas.verdict import Trial
 
 _TYPE = "Flowise's type; found from the nodes when left out."
@@ -32,6 +32,44 @@ class GivenTest(TestCase):
 
 #: As people and programs write them.
 GivenTests = Annotated[list[GivenTest], numbered("t")]
+
+
+#: Most tests of a flow's set, and of one test of a flow.
+MOST_IN_SET: Final = 50
+
+
+class PutTestSet(RequestBody):
+    """The test set of a flow: as data, or the text of a file."""
+
+    tests: GivenTests | None = Field(default=None, max_length=MOST_IN_SET)
+    text: LongText | None = Field(default=None, description="A file: YAML, JSON or CSV, as `format` says.")
+    format: Literal["json", "yaml", "csv"] = "yaml"
+
+    @model_validator(mode="after")
+    def _has_one_content(self) -> Self:
+        if (self.tests is None) == (self.text is None):
+            raise ValueError("give one of `tests` and `text`")
+        storable_json(self.model_dump(mode="json"))
+        return self
+
+
+class TestSetView(Contract):
+    """The test set of a flow: what people marked, accepted or gave."""
+
+    __test__ = False  # not a pytest class
+
+    tests: list[TestCase]
+    text: str | None = Field(description="The same as a file, with `format=yaml` or `csv`.")
+
+
+class TestMark(RequestBody):
+    """A person's judgement of a test of a session. The test goes into the flow's set with what they expect."""
+
+    __test__ = False  # not a pytest class
+
+    good: bool
+    contains: list[Line] = Field(default_factory=list, max_length=10, description="What the answer has to contain.")
+    excludes: list[Line] = Field(default_factory=list, max_length=10, description="What it must not contain.")
 
 
 class ValidateFlow(RequestBody):
@@ -69,7 +107,9 @@ class TestFlow(RequestBody):
     __test__ = False  # not a pytest class
 
     tests: GivenTests = Field(
-        default_factory=list, max_length=10, description="Conversations; one plain question when left out."
+        default_factory=list,
+        max_length=MOST_IN_SET,
+        description="Conversations; when left out the flow's test set, or one plain question without one.",
     )
     trials: Whole = Field(
         default=1, ge=1, le=10, description="Number of times that each conversation is held and has to pass."
@@ -78,6 +118,9 @@ class TestFlow(RequestBody):
         default=False,
         description="Ask the flow itself, which really calls what it calls. Else a copy is asked, in which what "
         "changes the world is simulated.",
+    )
+    version: str | None = Field(
+        default=None, pattern=r"^v[1-9][0-9]{0,8}$", description="Ask this version of the flow, such as `v4`, instead."
     )
     ways: bool = Field(
         default=False,
@@ -111,6 +154,7 @@ class TestSummary(Contract):
     passed: int
     duration_ms: int = Field(description="Sum over the trials.")
     tokens: int = Field(description="Sum over the trials, of the models that tell them.")
+    usd: float | None = Field(default=None, description="Sum over the trials; null if the price of one is not known.")
 
     @classmethod
     def of(cls, trials: list[Trial]) -> Self:
@@ -124,6 +168,9 @@ class TestSummary(Contract):
             passed=sum(all(found) for found in by_test.values()),
             duration_ms=sum(trial.duration_ms for trial in trials),
             tokens=sum(trial.tokens for trial in trials),
+            usd=sum(prices)
+            if trials and len(prices := [one.usd for one in trials if one.usd is not None]) == len(trials)
+            else None,
         )
 
 

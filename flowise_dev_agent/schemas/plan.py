@@ -1,5 +1,6 @@
 """The plan: the requirement part by part, and the agreement that the person approves."""
 
+import itertools
 import re
 from collections.abc import Sequence
 from typing import Annotated, Any, Final, Literal, Self
@@ -19,6 +20,8 @@ FlowKind = Literal["CHATFLOW", "AGENTFLOW"]
 UploadKind = Literal["pdf", "word", "excel", "powerpoint", "text", "csv", "json", "html"]
 #: Name of a plan's uploads among the values that cover a part.
 UPLOADS: Final = "uploads"
+#: Most tests of a plan.
+MOST_TESTS: Final = 10
 NO_TEST: Final = say("plan.no_test")
 
 
@@ -296,7 +299,7 @@ class _Proposed(Contract):
     credential_requirements: list[str] = Field(default_factory=list, description="Flowise credential types needed")
     data_fields: list[str] = Field(default_factory=list)
     pii_fields: list[str] = Field(default_factory=list)
-    tests: Annotated[list[TestCase], numbered("t")] = Field(default_factory=list, max_length=10)
+    tests: Annotated[list[TestCase], numbered("t")] = Field(default_factory=list, max_length=MOST_TESTS)
     criteria: Annotated[list[Criterion], numbered("c")] = Field(default_factory=list, max_length=20)
     approaches: list[Approach] = Field(default_factory=list, max_length=4)
     placeholders: list[str] = Field(default_factory=list, description="text that the person promised and is not there")
@@ -404,6 +407,16 @@ class Plan(_Proposed, Versioned, Worded):
             not_tested = None if tests else criterion.not_tested or (None if criterion.settings else NO_TEST)
             criteria.append(criterion.model_copy(update={"tests": tests, "not_tested": not_tested}))
         return self.model_copy(update={"criteria": criteria})
+
+    def with_tests(self, tests: Sequence[TestCase]) -> tuple[Self, list[TestCase]]:
+        """Copy with these tests after its own, as far as there is room, and those that are left out."""
+        held = [(one.turns, one.payload, one.human) for one in self.tests]
+        new = [one for one in tests if (one.turns, one.payload, one.human) not in held]
+        taken = {one.id for one in self.tests}
+        free = (id_ for number in itertools.count(1) if (id_ := f"t{number}") not in taken)
+        room = max(0, MOST_TESTS - len(self.tests))
+        added = [one.model_copy(update={"id": next(free)}) for one in new[:room]]
+        return self.model_copy(update={"tests": [*self.tests, *added]}), new[room:]
 
     def with_questions(self, questions: Sequence[str]) -> Self:
         """Copy with these test questions.

@@ -1,5 +1,6 @@
 """Tests of a flow and their judgement."""
 
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from pydantic import ConfigDict, Field
@@ -27,6 +28,13 @@ Headline = Literal["works", "runs", "fails", "not_tested"]
 ProbeKind = Literal["error", "empty"]
 
 
+class Mark(Contract):
+    """A person's judgement of a test."""
+
+    good: bool
+    by: str
+
+
 class Trial(Versioned, Worded):
     """One execution of a test conversation with the written flow.
 
@@ -42,6 +50,7 @@ class Trial(Versioned, Worded):
     error: str = ""
     duration_ms: int = 0
     tokens: int = Field(default=0, description="Tokens of the flow's models, as far as it tells them.")
+    usd: float | None = Field(default=None, description="Price of these by list price, where it is known.")
     used_tools: list[str] = Field(default_factory=list)
     test: str | None = Field(default=None, description="Id of the test case.")
     human: Decisions = Field(
@@ -53,6 +62,7 @@ class Trial(Versioned, Worded):
     probe: ProbeKind | None = Field(
         default=None, description="A simulated call failed or answered nothing: no judgement, see `Verdict.ways`."
     )
+    mark: Mark | None = Field(default=None, description="Set by a person who judged it; counts before all others.")
     trace_sha256: str | None = Field(default=None, description="For `GET /sessions/{id}/traces/{sha256}`.")
 
     def shortened(self, limit: int) -> "Trial":
@@ -245,6 +255,25 @@ class Verdict(Versioned, Worded):
                 "fix": " ".join(str(fix) for fix in fixes) if isinstance(fixes, list) else "",
             }
         )
+
+    def with_marks(self, trials: Sequence[Trial], tested: Mapping[str, Sequence[str]]) -> "Verdict":
+        """Verdict in which what people marked counts before all other judgements. `tested`: tests by criterion."""
+        marks: dict[str, list[bool]] = {}
+        for trial in trials:
+            if trial.mark:
+                marks.setdefault(trial.test or "", []).append(trial.mark.good)
+        criteria: list[CriterionVerdict] = []
+        for one in self.criteria:
+            said = [good for test in tested.get(one.id, ()) for good in marks.get(test, ())]
+            state = one.state if not said else "shown" if all(said) else "failed"
+            # A good answer to one of several tests shows no more than that.
+            if said and not (state == "shown" and not set(tested[one.id]) <= set(marks)):
+                one = one.model_copy(
+                    update={"state": state, "judged_by": "person", "level": "person" if state == "shown" else None}
+                )
+            criteria.append(one)
+        wrong = any(not good for said in marks.values() for good in said)
+        return self.model_copy(update={"criteria": criteria, "headline": "fails" if wrong else self.headline})
 
     def what_was_shown(self) -> str:
         """Summary of the criteria for a flow that runs: running alone shows no part of the requirement."""

@@ -12,8 +12,6 @@ from flowise_dev_agent.schemas.plan import TestCase
 from flowise_dev_agent.texts import text
 
 DEFAULT_QUESTION: Final = "Hello, what can you do for me?"
-#: Most test cases of a plan.
-MOST_TESTS: Final = 10
 #: Most conversations of one suite, including those that code adds.
 MOST_HELD: Final = 20
 _START: Final = "startAgentflow"
@@ -25,7 +23,7 @@ _WEBHOOK_FIELD: Final = re.compile(r"\{\{\s*\$webhook\.body\.([A-Za-z_]\w*(?:\.[
 def cases_for(tests: Sequence[TestCase], graph: GraphIR) -> tuple[TestCase, ...]:
     """Adapt the tests to the way the flow is started; without tests, one question that every flow must answer."""
     cases = tests or [TestCase(id="t1", turns=[DEFAULT_QUESTION])]
-    return tuple(_as_started(case, graph) for case in cases[:MOST_TESTS])
+    return tuple(_as_started(case, graph) for case in cases)
 
 
 def why_not_testable(case: TestCase, graph: GraphIR, *, in_copy: bool = False) -> str | None:

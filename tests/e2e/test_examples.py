@@ -287,6 +287,8 @@ async def the_first_day(
     await ask("put_bookmark", {"note": "Before the fair"}, **of_flow, version="v1")
     await ask("delete_bookmark", **of_flow, version="v1")
     await ask("compare_flow_versions", **of_flow, before="v1")
+    await ask("mark_test", {"good": True, "contains": ["Hello"]}, **of_session, number=1)
+    await ask("put_test_set", {"text": "- turns: [Hello]\n", "format": "yaml"}, **of_flow)
     test = await ask("start_flow_test", {"tests": [{"id": "t1", "turns": ["Hello"]}]}, **of_flow)
     tested = await until(lambda: done_test(recorder.http, test["id"]), "the test is done")
     await ask("start_flow_text_test", {"flow_data": exported["flow_data"], "tests": [{"id": "t1", "turns": ["Hello"]}]})

@@ -39,12 +39,16 @@ from flowise_dev_agent.planning.pipeline import OF_FORM, OF_TAKEN_PLAN, passed
 from flowise_dev_agent.planning.preview import planned_flow
 from flowise_dev_agent.planning.requests import ServerNames
 from flowise_dev_agent.publish import why_not_staged
+from flowise_dev_agent.sanitize import shortened
 from flowise_dev_agent.schemas.base import TextCode, kept
 from flowise_dev_agent.schemas.document_stores import DocumentStoreView
 from flowise_dev_agent.schemas.event_data import ArtifactData
 from flowise_dev_agent.schemas.plan import Plan
-from flowise_dev_agent.texts import sentences, text
+from flowise_dev_agent.texts import listed, sentences, text
 
+_QUESTION_CHARS: Final = 60
+#: Tests that a note names.
+_MOST_LISTED: Final = 5
 _ID: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-")
 
 
@@ -87,6 +91,7 @@ async def plan_v2(
         notes_of_plan = [*state.plan.notes, kept(plan.declined)]
         return {"review": ReviewState(next_step="ask"), "plan": PlanState(notes=notes_of_plan), "usage": usage}
     way, said, can_compare = _way_of_writing(state, plan, planned.base, request.nodes.schemas)
+    plan, said = await _with_test_set(state, plan, said, context)
     update: Update = {
         **_of_new_plan(state, way, can_compare=can_compare),
         "credentials": await _matched_credentials(state, context, plan, found.flows.credentials),
@@ -120,11 +125,27 @@ async def _by_hand(state: AgentState, ops: list[PatchOp], context: AgentContext)
     name = target.name if target else request.session_name or state.intent.current.title
     plan = plan_of(ops, base, schemas, goal=request.requirement, name=name)
     way, said, can_compare = _way_of_writing(state, plan, base, schemas)
+    plan, said = await _with_test_set(state, plan, said, context)
     update = _of_new_plan(state, way, can_compare=can_compare)
     update["patch"] = PatchState(ops=ops, nothing_to_change=None, own=True)
     update["credentials"] = await _matched_credentials(state, context, plan, await available_credentials(context))
     update["plan"] = PlanState(contract=plan, approved=False, agreed_values=plan.values, notes=said, names={})
     return update
+
+
+async def _with_test_set(
+    state: AgentState, plan: Plan, notes: list[TextCode], context: AgentContext
+) -> tuple[Plan, list[TextCode]]:
+    """Plan with the tests of the flow's set, as far as there is room; a note names those that are left out."""
+    if state.intent.operation != "update" or state.target.chatflow_id is None:
+        return plan, notes
+    plan, left_out = plan.with_tests(await context.test_set(state.target.chatflow_id))
+    if not left_out:
+        return plan, notes
+    said = listed([f"“{shortened(' '.join(one.turns), _QUESTION_CHARS)}”" for one in left_out[:_MOST_LISTED]])
+    note = kept(text("note.tests_left_out", number=len(left_out), total=len(plan.tests), tests=said))
+    others = [one for one in notes if one.code != note.code]
+    return plan, [*others, note]
 
 
 async def _store_names(plan: Plan, lookups: "_Lookups") -> dict[str, str]:

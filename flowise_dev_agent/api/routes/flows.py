@@ -21,15 +21,26 @@ from flowise_dev_agent.api.limits import limit_chat
 from flowise_dev_agent.api.once import ONCE, OnceRoute
 from flowise_dev_agent.api.responses import FLOWISE, REPEATED, declared
 from flowise_dev_agent.api.routing import Routes
+from flowise_dev_agent.caller import current_caller
 from flowise_dev_agent.flowise.models import HumanAnswer
 from flowise_dev_agent.flows.chat import ChatInput
 from flowise_dev_agent.flows.flow_tests import FlowTestService
 from flowise_dev_agent.flows.service import FlowService
+from flowise_dev_agent.flows.test_sets import TestSetService
 from flowise_dev_agent.patch import CanvasView
 from flowise_dev_agent.schemas.change import FlowChange, SessionChange
 from flowise_dev_agent.schemas.chat import CHAT_ID_PATTERN, ChatAnswer, ChatQuestion
 from flowise_dev_agent.schemas.flow_exports import read_flows
-from flowise_dev_agent.schemas.flow_tests import FlowTestView, TestFlow, TestFlowText, ValidatedFlow, ValidateFlow
+from flowise_dev_agent.schemas.flow_tests import (
+    FlowTestView,
+    PutTestSet,
+    TestFlow,
+    TestFlowText,
+    TestMark,
+    TestSetView,
+    ValidatedFlow,
+    ValidateFlow,
+)
 from flowise_dev_agent.schemas.flow_writes import (
     ApplyToFlow,
     FlowDocument,
@@ -44,9 +55,10 @@ from flowise_dev_agent.schemas.flow_writes import (
 from flowise_dev_agent.schemas.flows import FlowPage, FlowPreview, FlowSummary, FlowView, PreviewFlow
 from flowise_dev_agent.schemas.reach import FlowReach
 from flowise_dev_agent.schemas.turns import Conversation
-from flowise_dev_agent.schemas.verdict import Trace
+from flowise_dev_agent.schemas.verdict import Trace, Trial
 from flowise_dev_agent.sessions.flow_writer import FlowWriter
 from flowise_dev_agent.sessions.service import SessionService
+from flowise_dev_agent.testing.test_files import Format
 
 router = Routes(tags=["flows"], route_class=OnceRoute)
 
@@ -63,6 +75,11 @@ async def _tests(request: Request) -> FlowTestService:
     return engine(request).flow_tests
 
 
+async def _sets(request: Request) -> TestSetService:
+    return engine(request).test_sets
+
+
+TestSetsDep = Annotated[TestSetService, Depends(_sets)]
 FlowTesting = Annotated[FlowTestService, Depends(_tests)]
 TestId = Annotated[UUID, Path(description="The test's id.")]
 Flows = Annotated[FlowService, Depends(_flows)]
@@ -215,7 +232,7 @@ async def validate_flow(body: ValidateFlow, tests: FlowTesting, instance: Instan
     "/flows/{chatflow_id}/test",
     status_code=202,
     dependencies=[Depends(limit_chat), ONCE],
-    responses=declared("flowise_not_found", "rate_limited", *REPEATED, *FLOWISE),
+    responses=declared("flowise_not_found", "version_not_found", "rate_limited", *REPEATED, *FLOWISE),
 )
 async def start_flow_test(
     response: Response, chatflow_id: FlowId, body: TestFlow, tests: FlowTesting, instance: Instance = None
@@ -236,6 +253,39 @@ async def start_flow_text_test(
 ) -> FlowTestView:
     """The same for a flow that is not on the server: it is checked, then tested as a draft that is deleted."""
     return _queued(response, await tests.start_text(body, instance))
+
+
+@router.get("/flows/{chatflow_id}/tests", responses=declared())
+async def get_test_set(
+    chatflow_id: FlowId,
+    sets: TestSetsDep,
+    instance: Instance = None,
+    form: Annotated[Format, Query(alias="format", description="Also as a file.")] = "json",
+) -> TestSetView:
+    """The test set of a flow: what people marked, accepted or gave. A test without tests of its own holds these, and a
+    session that changes the flow takes them over."""
+    return await sets.view(str(chatflow_id), instance, form)
+
+
+@router.put("/flows/{chatflow_id}/tests", responses=declared())
+async def put_test_set(
+    chatflow_id: FlowId, body: PutTestSet, sets: TestSetsDep, instance: Instance = None
+) -> TestSetView:
+    """Replace the test set of a flow, by data or by the text of a file."""
+    return await sets.put(str(chatflow_id), body, instance)
+
+
+@router.post(
+    "/sessions/{session_id}/tests/{number}/verdict", responses=declared("session_not_found", "session_conflict")
+)
+async def mark_test(
+    session_id: SessionId,
+    number: Annotated[int, Path(ge=1, le=1_000, description="The test in `result.tests`, from 1.")],
+    body: TestMark,
+    sets: TestSetsDep,
+) -> Trial:
+    """Judge a test of a session yourself: it counts before all other judgements, and goes into the flow's test set."""
+    return await sets.mark(session_id, number, body, current_caller().name)
 
 
 @router.get("/tests/{test_id}", responses=declared("flow_test_not_found"))

@@ -11,8 +11,7 @@ from flowise_dev_agent.patch.model.placeholders import stands_in
 from flowise_dev_agent.planning.context import PlanContext
 from flowise_dev_agent.planning.session_files import SessionFiles
 from flowise_dev_agent.schemas.attachments import AttachmentFacts
-from flowise_dev_agent.schemas.plan import Criterion, Expectation, Plan, PlannedValue, TestCase
-from flowise_dev_agent.testing.cases import MOST_TESTS
+from flowise_dev_agent.schemas.plan import MOST_TESTS, Criterion, Expectation, Plan, PlannedValue, TestCase
 from flowise_dev_agent.texts import say_in
 
 #: Code of a finding on a file that the session has and the plan does not use.

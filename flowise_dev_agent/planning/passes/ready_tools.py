@@ -8,14 +8,13 @@ from pydantic import JsonValue
 from flowise_dev_agent.patch import AddNode, Connect, Disconnect, Finding, FlowNode, GraphIR, PatchOp, Schemas
 from flowise_dev_agent.planning.context import PlanContext
 from flowise_dev_agent.planning.requests import ReadyTool
-from flowise_dev_agent.schemas.plan import Plan, PlannedNode, PlannedValue, TestCase
+from flowise_dev_agent.schemas.plan import MOST_TESTS, Plan, PlannedNode, PlannedValue, TestCase
 
 #: Field with the tools of an agentflow's agent, and the fields of a row.
 AGENT: Final = "agentAgentflow"
 ROWS: Final = "agentTools"
 _SELECTED: Final = "agentSelectedTool"
 _SEPARATOR: Final = "__"
-_MOST_TESTS: Final = 10
 #: Code of a finding on a plan whose flow has no agent for a tool.
 NO_AGENT: Final = "NO_AGENT_FOR_TOOL"
 
@@ -60,9 +59,9 @@ def with_ready_tools(plan: Plan, tools: Sequence[ReadyTool], base: GraphIR, sche
         shown = tool.node_id if chatflow else tool.node_name
         tested = any(shown in test.expect.tools for test in plan.tests)
         tests = list(plan.tests)
-        if tool.question and not tested and len(tests) < _MOST_TESTS:
+        if tool.question and not tested and len(tests) < MOST_TESTS:
             taken = {test.id for test in tests}
-            id_ = next(new for n in range(1, _MOST_TESTS + 2) if (new := f"t{n}") not in taken)
+            id_ = next(new for n in range(1, MOST_TESTS + 2) if (new := f"t{n}") not in taken)
             tests.append(TestCase.model_validate({"id": id_, "turns": [tool.question], "expect": {"tools": [shown]}}))
         plan = plan.model_copy(
             update={

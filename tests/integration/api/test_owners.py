@@ -308,6 +308,7 @@ async def ours_in(http: httpx2.AsyncClient, database: Database) -> dict[str, str
         sha256 = (await database.fetch_all("SELECT sha256 FROM flow_versions"))[0]["sha256"]
         (delivery,) = await database.fetch_all("SELECT id FROM webhook_deliveries LIMIT 1")
     assert (await http.put(f"/flows/{FLOW}/versions/v1/bookmark", json={"note": MARK})).status_code < 300
+    assert (await http.put(f"/flows/{FLOW}/tests", json={"tests": [{"turns": [MARK]}]})).status_code < 300
     share = (await http.post("/shares", json={"subject": "session", "id": str(session_id)})).json()
     known = {
         "session_id": str(session_id),
@@ -320,6 +321,7 @@ async def ours_in(http: httpx2.AsyncClient, database: Database) -> dict[str, str
         "chatflow_id": FLOW,
         "sha256": sha256,
         "label": "v1.0",
+        "number": "1",
         "version": "v1",
         "instance_id": "main",
         "chat_id": "chat",
@@ -352,6 +354,8 @@ def bodies(ids: dict[str, str]) -> dict[str, Any]:
         "PATCH /sessions/{session_id}/name": {"session_name": "taken over"},
         "PUT /flows/{chatflow_id}/versions/{version}/bookmark": {"note": "taken over"},
         "POST /flows/validate": {"flow_data": flow},
+        "POST /sessions/{session_id}/tests/{number}/verdict": {"good": False},
+        "PUT /flows/{chatflow_id}/tests": {"tests": [{"turns": ["taken over"]}]},
         "POST /shares": {"subject": "session", "id": ids["session_id"]},
         "POST /process-conversation": {"session_id": ids["session_id"], "message": "approve"},
     }

@@ -1,13 +1,16 @@
 """Files of tests, and a flow with another model, as `flows test` reads them."""
 
 import json
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-from flowise_dev_agent.cli.flow_tests import read_tests_file, with_model
+from flowise_dev_agent.cli.flow_tests import format_of, with_model
 from flowise_dev_agent.errors import InvalidInputError
 from flowise_dev_agent.schemas.flow_tests import TestFlow, TestSummary
 from flowise_dev_agent.schemas.verdict import Trial
+from flowise_dev_agent.testing.test_files import Format, read_tests, write_tests
 
 
 @pytest.mark.parametrize(
@@ -19,7 +22,7 @@ from flowise_dev_agent.schemas.verdict import Trial
     ],
 )
 def test_a_file_of_tests_is_json_yaml_or_csv(suffix: str, text: str) -> None:
-    (given,) = TestFlow.model_validate({"tests": read_tests_file(text, suffix)}).tests
+    (given,) = TestFlow.model_validate({"tests": read_tests(text, format_of(Path(f"tests{suffix}")))}).tests
     assert (given.turns, given.expect.contains, given.expect.excludes) == (["Hi", "And?"], ["a", "b"], [])
 
 
@@ -28,7 +31,7 @@ def test_a_file_of_tests_is_json_yaml_or_csv(suffix: str, text: str) -> None:
 )
 def test_another_file_is_refused(suffix: str, text: str) -> None:
     with pytest.raises(InvalidInputError):
-        read_tests_file(text, suffix)
+        read_tests(text, format_of(Path(f"tests{suffix}")))
 
 
 def test_the_figures_count_a_question_that_passed_in_each_trial() -> None:
@@ -52,3 +55,25 @@ def test_a_flow_is_asked_with_another_model_and_the_same_embeddings() -> None:
     first, second, third = [node["data"]["inputs"] for node in made["nodes"]]
     assert (first["modelName"], second["modelName"]) == ("gpt-4o-mini", "text-embedding-3-small")
     assert third["llmModelConfig"]["modelName"] == "gpt-4o-mini"
+
+
+@pytest.mark.parametrize("form", ["json", "yaml", "csv"])
+@pytest.mark.parametrize(
+    "test",
+    [
+        {"turns": ["Hi"]},
+        {"turns": ["=HYPERLINK(1)", "a / b", "'quoted'"], "expect": {"contains": ["x | y", " z "], "excludes": ["-1"]}},
+        {"turns": ["Grüße\n2", "?"], "expect": {"branch": ["a_1"], "contains": ["a", "b"]}, "human": ["reject"]},
+        {"turns": [""], "input": "form", "payload": {"name": "Ada"}, "answers": {"tool": {"status": 1}}},
+    ],
+    ids=["plain", "formula", "branch", "form"],
+)
+def test_a_set_of_tests_comes_back_from_each_kind_of_file(form: Format, test: dict[str, Any]) -> None:
+    tests = TestFlow.model_validate({"tests": [test, {"turns": ["another"]}]}).tests
+    assert TestFlow.model_validate({"tests": read_tests(write_tests(tests, form), form)}).tests == tests
+
+
+def test_no_cell_of_a_set_is_a_formula() -> None:
+    tests = TestFlow.model_validate({"tests": [{"turns": [one]} for one in ("=1+1", "@a", "+1", "-1")]}).tests
+    rows = write_tests(tests, "csv").splitlines()[1:]
+    assert [row[0] for row in rows] == ["'"] * 4

@@ -48,6 +48,8 @@ BODIES: dict[str, Any] = {
         flow_tests.ValidateFlow(flow_data="{}"),
         flows.PreviewFlow(),
         flow_tests.TestFlow(),
+        flow_tests.PutTestSet(tests=[]),
+        flow_tests.TestMark(good=True),
         chat.ChatQuestion(question="q"),
         keys.NewKey(name="ci", scopes=["read"]),
         shares.NewShare(subject="flow", id=UUID(int=7)),
