@@ -36,7 +36,8 @@ _NOTES_ON: Final[Mapping[str, str]] = {
         ("azureChatOpenAI", "azureOpenAIEmbeddings"),
         "the credential has the deployment: chat and embeddings need one each",
     ),
-    "gmail": "the body is sent as HTML, so lines break at <br> only; the subject is not encoded, so ASCII",
+    "gmail": "to send takes the inputs to, subject and body; the body is sent as HTML, so lines break at <br> only; "
+    "the subject is not encoded, so ASCII",
     "faiss": "basePath inside the server's folder .flowise, so a relative one",
     "sqlDatabaseChain": "url of sqlite: a file inside the server's folder .flowise, so a relative path",
 }

@@ -681,6 +681,11 @@ async def test_memory_sends_question_and_earlier_answers_along(server: Server, s
     assert first == [("system", "ONE"), ("user", "hi")]
     assert second == [("system", "TWO"), ("user", "hi"), ("user", "one")]
     assert third == [("system", "THREE"), ("user", "Given one")]
+    standin.script("FOUR", structured(name="Eva"))
+    fields = [{"key": "name", "type": "string", "description": "x"}]
+    ops = [start(), *llm(0, "system: FOUR", llmEnableMemory=False, llmStructuredOutput=fields)]
+    await server.ask(await server.create(*ops, *llm(1, "system: TWO"), *chain(START, LLM, LLM1)), "hi")
+    assert [(role, "Eva" in text) for role, text in seen(standin)[-1][1:]] == [("user", False), ("user", True)]
 
 
 @states("`llmMemoryType: windowSize` with")

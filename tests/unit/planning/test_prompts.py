@@ -338,9 +338,7 @@ def test_limits_that_no_schema_tells_stand_with_the_fields_and_on_the_card(catal
     assert "NOTE the credential has the deployment" in plan_prompt(plan_request(catalogue, "A bot on Azure")).user
     node = PlannedNode(node_id="gmail_0", node_name="gmail", purpose="x")
     plan = Plan(goal="x", operation="create", flow_name="x", nodes=[node])
-    assert (
-        "NOTE the body is sent as HTML" in patch_prompt(PatchRequest(requirement="x", plan=plan, nodes=catalogue)).user
-    )
+    assert "the body is sent as HTML" in patch_prompt(PatchRequest(requirement="x", plan=plan, nodes=catalogue)).user
 
 
 @pytest.mark.parametrize("word", ["Claude Sonnet", "Haiku at 0", "anthropic"])
