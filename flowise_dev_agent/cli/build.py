@@ -178,7 +178,7 @@ def conclude(view: SessionView, verdict: Verdict | None = None) -> bool:
         headline = verdict.headline or ("runs" if verdict.done else "fails")
         known = f" {verdict.what_was_shown()}" if headline == "runs" else ""
         say(f"Verdict   {_HEADLINES[headline]}{known}")
-        for text in (*verdict.not_shown(), *([] if verdict.done else [verdict.reason])):
+        for text in (*verdict.not_shown(), *verdict.not_done(), *([] if verdict.done else [verdict.reason])):
             say(f"          {text}", "yellow")
     totals = view.totals
     tokens = totals.input_tokens + totals.output_tokens

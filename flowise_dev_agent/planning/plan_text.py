@@ -5,6 +5,7 @@ it may reach, and as many of the other notices as there is room for. Nothing is 
 """
 
 import itertools
+import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
@@ -56,7 +57,7 @@ def plan_markdown(plan: Plan, details: ShownPlan | None = None, language: str = 
         ("plan.heading.to_do", [words.text(one) for one in given.to_do]),
         (
             "plan.heading.findings",
-            [words.text(one) for one in _by_cause(_finding(one, language) for one in plan.findings)],
+            [words.text(one) for one in _findings(plan.findings, language)],
         ),
         ("plan.heading.assumed", [words.part(part) for part in plan.parts if part.state == "assumed"]),
     ]
@@ -321,17 +322,17 @@ def _numbers(outline: Sequence[OutlineLine]) -> dict[str, str]:
     return found
 
 
-def _finding(finding: Finding, language: str) -> str:
-    return sentence(finding.code, finding.params, language) or finding.message
-
-
-def _by_cause(found: Iterable[str]) -> list[str]:
-    """Findings that say the same of several nodes as one, with the names of all in front."""
-    nodes: dict[str, list[str]] = {}
+def _findings(found: Iterable[Finding], language: str) -> list[str]:
+    """Findings as sentences; those that say the same of several nodes are one, with the names of all in front."""
+    nodes: dict[tuple[str, str], list[str]] = {}
+    firsts: dict[tuple[str, str], Finding] = {}
     for one in found:
-        node, colon, words = one.partition(": ")
-        nodes.setdefault(words or one, []).extend([node] if colon else [])
-    return [f"{', '.join(dict.fromkeys(names))}: {words}" if names else words for words, names in nodes.items()]
+        about = {name: value for name, value in one.params.items() if name != "node"}
+        key = one.code, json.dumps(about, sort_keys=True) if one.params else one.message
+        firsts.setdefault(key, one)
+        nodes.setdefault(key, []).extend([str(one.params["node"])] if "node" in one.params else [])
+    joined = {key: {"node": ", ".join(dict.fromkeys(names))} if names else {} for key, names in nodes.items()}
+    return [sentence(one.code, {**one.params, **joined[key]}, language) or one.message for key, one in firsts.items()]
 
 
 def _indented(lines: Sequence[str]) -> list[str]:

@@ -28,6 +28,15 @@ def to_do(
     places: dict[tuple[str, str], list[str]] = {}
     words: dict[tuple[str, str], str] = {}
     to_fill = {node.id for node in graph.nodes if any(_is_open(value) for _, value in settings_in(node.inputs))}
+    open_places = {
+        one
+        for node in graph.nodes
+        for name, value in settings_in(node.inputs)
+        if _is_open(value)
+        for title in [titles.get(node.id, node.label)]
+        # A title of one word may mean anything.
+        for one in (node.id, f"({name})", title if " " in title else f'"{title}"')
+    }
     for code, what, where in _to_fill(graph, titles, schemas):
         key = (code, _plain(what))
         words.setdefault(key, what)
@@ -49,7 +58,7 @@ def to_do(
         told.append(named)
         node_id, _, param = place.partition(".")
         known = node_id in titles and param
-        if not known and any(one in promised for one in to_fill):
+        if not known and _names_a_place(promised, open_places):
             continue
         found.append(
             text(_FILL, places=text("to_do.place", node=titles[node_id], field=in_words(param)), what=what)
@@ -74,6 +83,11 @@ def to_do(
         text("to_do.variable", name=name, nodes=", ".join(dict.fromkeys(nodes))) for name, nodes in readers.items()
     ]
     return list(dict.fromkeys(found))[:_MOST]
+
+
+def _names_a_place(promised: str, places: Iterable[str]) -> bool:
+    """True if a thing to supply names a node or a field that is listed as open."""
+    return any(re.search(rf"(?<!\w){re.escape(one)}(?!\w)", promised, re.IGNORECASE) for one in places if one)
 
 
 def _is_open(value: object) -> bool:
@@ -101,7 +115,8 @@ def _to_fill(graph: GraphIR, titles: Mapping[str, str], schemas: Schemas) -> Ite
         for name, value in settings_in(node.inputs):
             if not isinstance(value, str) or not _is_open(value):
                 continue
-            where = text("to_do.place", node=titles.get(node.id, node.label), field=labels.get(name) or in_words(name))
+            title, field = titles.get(node.id, node.label), labels.get(name) or in_words(name)
+            where = title if title == field else text("to_do.place", node=title, field=field)
             if value.startswith("data:"):
                 yield _FILE, value, where
             else:

@@ -279,7 +279,8 @@ class Verdict(Versioned, Worded):
         """Summary of the criteria for a flow that runs: running alone shows no part of the requirement."""
         shown = sum(item.state == "shown" for item in self.criteria)
         if shown and shown == len(self.criteria):
-            return text("verdict.not_every_part")
+            only_left = self.not_done() and not self.not_shown()
+            return text("verdict.all_shown" if only_left else "verdict.not_every_part")
         if shown:
             return text("verdict.some_shown", shown=shown, total=len(self.criteria))
         if any(item.judged_by == "model" for item in self.criteria):
@@ -294,13 +295,21 @@ class Verdict(Versioned, Worded):
         ] + [
             (part.worded("reason"), f"“{_short(part.quote)}”")
             for part in self.parts
-            if part.state not in ("done", "assumed") and (not part.reason or part.reason not in told)
+            if part.state not in ("done", "assumed", "not_possible") and (not part.reason or part.reason not in told)
         ]
         by_reason: dict[str, list[str]] = {}
         for reason, words in found:
             known = bool(reason) and " ".join(reason.split())[:_CAUSE] in self.reason
             by_reason.setdefault("" if known else reason, []).append(words)
         return [_listed(texts, reason) for reason, texts in by_reason.items()]
+
+    def not_done(self) -> list[str]:
+        """Parts of the requirement that are not possible, with the reason."""
+        return [
+            _listed([f"“{_short(part.quote)}”"], part.worded("reason"))
+            for part in self.parts
+            if part.state == "not_possible"
+        ]
 
 
 def _short(words: str) -> str:

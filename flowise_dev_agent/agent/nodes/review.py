@@ -394,6 +394,8 @@ def _result_review(
     if state.patch.nothing_to_change is not None:
         reason = "nothing_to_change"
         said = [text("interrupt.nothing_changed"), state.patch.nothing_to_change]
+    if verdict:
+        said += [text("interrupt.not_done", listed=one) for one in verdict.not_done()[:_MOST_REASONS]]
     if left:
         said[1:1] = [text("interrupt.to_do"), *left]
     if added := sum(trial.test not in {case.id for case in tested_plan(state).tests} for trial in judged):

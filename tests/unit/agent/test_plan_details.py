@@ -281,6 +281,19 @@ def test_a_plan_is_told_in_few_words_before_its_details(language: str, catalogue
     assert "Handbook" in shown
 
 
+def test_findings_that_say_the_same_of_several_nodes_are_one_and_others_stay_apart() -> None:
+    ends = {"model": "m", "day": "2027-01-01", "replacement": "n"}
+    found = [
+        *(Finding(code="MODEL_ENDS", severity="warning", detail="?", params={**ends, "node": node}) for node in "AB"),
+        *(Finding(code="VARIABLE_TO_CREATE", severity="warning", detail="?", params={"name": name}) for name in "xy"),
+    ]
+    told = plan_markdown(contract(findings=found)).split("## Please check\n")[1].split("\n\n")[0].splitlines()
+    assert told == [
+        f"- A, B: {say('finding.MODEL_ENDS', **ends)}",
+        *(f"- {say('finding.VARIABLE_TO_CREATE', name=name)}" for name in "xy"),
+    ]
+
+
 def test_notices_that_there_is_no_room_for_are_whole_in_the_details_and_named_before_them() -> None:
     long = " ".join(f"word{number}" for number in range(90))
     parts = [

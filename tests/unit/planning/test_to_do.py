@@ -49,6 +49,14 @@ def test_what_was_promised_is_listed_once(catalogue: NodeStore) -> None:
     ]
 
 
+def test_what_names_an_open_place_is_no_second_thing_to_supply(catalogue: NodeStore) -> None:
+    graph = flow(
+        plainText_0={"text": "[PLACEHOLDER: choose the store]"}, chain_0={"url": "[PLACEHOLDER: paste it here]"}
+    )
+    promised = ['Handbook in "Title of plainText_0"', "The password of the reader (url)", "a text about prices"]
+    assert told(graph, catalogue, placeholders=promised)[2:] == ["Supply: a text about prices."]
+
+
 def test_a_file_that_is_promised_and_planned_is_one_line(catalogue: NodeStore) -> None:
     graph = flow(pdfFile_0={"pdfFile": placeholder_file(".pdf", "the handbook")})
     value = PlannedValue(node_id="pdfFile_0", param="pdfFile", value="[PLACEHOLDER: handbook of the shop]")
