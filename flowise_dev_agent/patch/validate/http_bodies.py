@@ -56,7 +56,8 @@ def json_bodies(flow: FlowContext) -> Iterator[Finding]:
                 where=node.id,
                 field="body",
                 hint="Make the whole body in a custom function, `return JSON.stringify({...});`, and set `body` to "
-                "{{ <id of the function> }} without quotation marks.",
+                "{{ <id of the function> }} without quotation marks. It belongs to the request, also where the person "
+                "lists all steps.",
             )
 
 

@@ -11,7 +11,7 @@ from flowise_dev_agent.patch import GraphIR, Schemas
 from flowise_dev_agent.patch.model.model_uses import EMBEDDINGS, ModelUse, model_uses
 from flowise_dev_agent.patch.model.named import with_names
 from flowise_dev_agent.patch.model.nested import Steps, parse_path, value_at, with_value
-from flowise_dev_agent.patch.validate.models import model_end_finding
+from flowise_dev_agent.patch.validate.models import MODEL_ENDED, MODEL_ENDS, model_end_finding
 from flowise_dev_agent.planning.context import PlanContext
 from flowise_dev_agent.planning.passes.feasibility import flow_after
 from flowise_dev_agent.schemas.plan import Plan, PlannedValue
@@ -20,6 +20,8 @@ from flowise_dev_agent.schemas.plan import Plan, PlannedValue
 _BETWEEN: Final = r"[-._: ]?"
 #: Not behind a model id: there begins the id of another one.
 _GOES_ON: Final = r"(?![-.]?\w)(?! (?:mini|nano|pro|turbo|flash|lite|audio|search|chat|codex|preview)\b)"
+#: The person reads what takes the place of what they named.
+_SAY_SO: Final = "Mark the part that names it `assumed`, and say there which model ended when."
 #: An end that is nearer is told of any model of the flow.
 _URGENT: Final = timedelta(days=30)
 #: Date or alias behind a model id, which nobody says.
@@ -48,7 +50,12 @@ async def current_models(context: PlanContext) -> PlanContext:
             plan = plan if context.by_form else _saying(plan, old, new)
         elif used.end:
             ending.append(used)
-    return _telling(context.having(plan), ending)
+    told = _telling(context.having(plan), ending)
+    found = [
+        one.model_copy(update={"hint": f"{one.hint} {_SAY_SO}"}) if one.code in (MODEL_ENDED, MODEL_ENDS) else one
+        for one in told.plan.findings
+    ]
+    return told.changed(findings=found) if ending else told
 
 
 async def ending_models(context: PlanContext) -> PlanContext:

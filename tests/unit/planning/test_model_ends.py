@@ -103,6 +103,7 @@ async def test_a_model_gives_way_by_itself_only_to_one_of_its_brand(catalogue: N
     lookups = Lookups(catalogue, {"groqChat": ["openai/gpt-oss-120b"]})
     reviewed = await Review(lookups)(plan, plan_request(catalogue, "A chatbot on groq llama"))
     (problem,) = [one for one in reviewed.problems if "MODEL_END" in one]
+    assert "`assumed`" in problem
     assert "openai/gpt-oss-120b" in problem
     assert [one.value for one in reviewed.plan.values] == ["llama-3.3-70b-versatile"]
 
