@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, TypeVar
 from uuid import UUID
@@ -29,12 +30,17 @@ from flowise_dev_agent.schemas.flow_writes import (
 #: For the answer to a write, and for one that takes longer.
 WAIT_SECS: Final = 60.0
 LONGEST_SECS: Final = 600.0
+#: Characters of a name that is looked for, and of the beginning of an id.
+_LONGEST_NAME: Final = 200
+_SHORTEST_ID: Final = 4
+#: Flows of one name that are listed.
+_NAMED: Final = 5
 _T = TypeVar("_T", bound=Contract)
 
 
 async def export_flow(client: AgentClient, flow: str, file: Path | None, *, ops: bool, instance: str | None) -> None:
     """Write a flow, or the ops that make it, to a file or to standard output."""
-    chatflow_id = flow_id(flow)
+    chatflow_id = await flow_id(client, flow, instance)
     if ops:
         made = await client.flow_ops(chatflow_id, instance=instance)
         text, title = _text([op.model_dump(mode="json", exclude_none=True) for op in made.ops]), f"Flow {chatflow_id}"
@@ -88,8 +94,8 @@ async def apply_ops(
 ) -> None:
     """Apply a file of ops to a flow: compiled, checked, shown, asked about and written unless `dry_run`, read back."""
     change = ApplyToFlow(ops=ops_from_list(read_ops_file(await read_text(file))), dry_run=dry_run)
-    found = await client.flow_summary(flow_id(flow), instance=instance)
-    confirm(f"Change '{found.flow.name}' ({flow})?", yes or dry_run)
+    found = await client.flow_summary(await flow_id(client, flow, instance), instance=instance)
+    confirm(f"Change '{found.flow.name}' ({found.flow.id})?", yes or dry_run)
     result = await client.apply_to_flow(found.flow.id, change, instance=instance, wait=WAIT_SECS, if_match=found.etag)
     if dry_run:
         say_checked(result, as_json=as_json)
@@ -142,9 +148,9 @@ async def promote_flow(
         source=source,
         target=target,
         name=name,
-        target_chatflow_id=flow_id(onto) if onto is not None else None,
+        target_chatflow_id=await flow_id(client, onto, target) if onto is not None else None,
     )
-    result = await client.promote_flow(flow_id(flow), promotion, wait=WAIT_SECS)
+    result = await client.promote_flow(await flow_id(client, flow, source), promotion, wait=WAIT_SECS)
     for item in result.credentials if not as_json else ():
         say(f"  {item.type}: '{item.name}' -> '{item.target_name}' (by {item.by})")
     done = "Created" if result.created else "Replaced"
@@ -166,7 +172,7 @@ async def list_flows(client: AgentClient, words: str, *, limit: int, instance: s
 
 async def show_flow(client: AgentClient, flow: str, *, instance: str | None, as_json: bool) -> None:
     """A flow in words."""
-    found = await client.flow_summary(flow_id(flow), instance=instance)
+    found = await client.flow_summary(await flow_id(client, flow, instance), instance=instance)
     if as_json:
         print_json(found)
     else:
@@ -176,7 +182,7 @@ async def show_flow(client: AgentClient, flow: str, *, instance: str | None, as_
 
 async def show_history(client: AgentClient, flow: str, *, limit: int, as_json: bool) -> None:
     """A table of the versions of a flow."""
-    page = await client.flow_versions(flow_id(flow), limit=limit)
+    page = await client.flow_versions(await flow_id(client, flow), limit=limit)
     if as_json:
         print_json(page)
         return
@@ -188,7 +194,7 @@ async def show_history(client: AgentClient, flow: str, *, limit: int, as_json: b
 
 async def restore_version(client: AgentClient, flow: str, version: str, *, as_json: bool) -> None:
     """Write a version of a flow back."""
-    result = await client.restore_version(flow_id(flow), version, wait=WAIT_SECS)
+    result = await client.restore_version(await flow_id(client, flow), version, wait=WAIT_SECS)
     done = f"Made {version} again as a new flow" if result.created else f"Restored {version} of"
     await say_result(client, result, done, show_change=not result.created, as_json=as_json)
 
@@ -279,7 +285,7 @@ async def flow_of(client: AgentClient, place: str, instance: str | None) -> tupl
     if await is_file(place):
         flow = one_flow(await exported(Path(place)), place)
         return flow.type, flow.flow_data
-    found = await client.export_flow(flow_id(place), instance=instance)
+    found = await client.export_flow(await flow_id(client, place, instance), instance=instance)
     return found.type, found.flow_data
 
 
@@ -305,11 +311,23 @@ async def read_text(file: Path) -> str:
         raise InvalidInputError(f"{file} cannot be read: {error}.") from None
 
 
-def flow_id(text: str) -> str:
-    try:
+async def flow_id(client: AgentClient, text: str, instance: str | None = None) -> str:
+    """Id of the flow that a person names by its id, the beginning of its id, or its name. Raises InvalidInputError."""
+    with suppress(ValueError):
         return str(UUID(text))
-    except ValueError:
+    wanted = text.strip().casefold()
+    askable = 0 < len(wanted) <= _LONGEST_NAME
+    rows = (await client.find_flows(wanted, instance=instance, limit=100)).flows if askable else []
+    found = [row for row in rows if row.name.strip().casefold() == wanted]
+    found = found or [row for row in rows if len(wanted) >= _SHORTEST_ID and row.id.startswith(wanted)]
+    if len(found) > 1:
         raise InvalidInputError(
-            f"'{text[:80]}' is neither a file nor the id of a chatflow.",
-            hint="An id is a UUID; `GET /flows` and the page list them.",
-        ) from None
+            f"'{text[:80]}' may be one of {len(found)} flows: {', '.join(row.id for row in found[:_NAMED])}.",
+            hint="Give the id.",
+        )
+    if not found:
+        raise InvalidInputError(
+            f"'{text[:80]}' is neither a file nor a flow of this server.",
+            hint="Name a flow by its id, the beginning of its id, or its name: see `flowise-dev-agent flows list`.",
+        )
+    return found[0].id

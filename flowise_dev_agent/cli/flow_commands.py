@@ -26,8 +26,8 @@ def _flow_tests():  # noqa: ANN202 - as above
     return flow_tests
 
 
-FlowId = Annotated[str, typer.Argument(help="Id of the chatflow.")]
-FlowPlace = Annotated[str, typer.Argument(help="A file, or the id of a flow.")]
+FlowId = Annotated[str, typer.Argument(help="The flow: its id, the beginning of its id, or its name.")]
+FlowPlace = Annotated[str, typer.Argument(help="A file, or a flow: its id, the beginning of its id, or its name.")]
 flows_app = typer.Typer(help="Find, compare, check and test flows by a running service.", no_args_is_help=True)
 commands.add_typer(flows_app, name="flows")
 

@@ -45,7 +45,7 @@ async def test_flow(client: AgentClient, place: str, wish: TestWish, *, instance
         tests += read_tests(await read_text(wish.file), format_of(wish.file))
     if not tests and (wish.against or wish.model) and not await is_file(place):
         # The same is asked of both.
-        found = await client.test_set(flow_id(place), instance=instance)
+        found = await client.test_set(await flow_id(client, place, instance), instance=instance)
         tests = [one.model_dump(mode="json", exclude={"expect": {"language"}}) for one in found.tests]
     views = {place: await _tested(client, place, tests, wish, instance=instance)}
     if wish.against:
@@ -106,7 +106,7 @@ def format_of(file: Path) -> Format:
 async def export_tests(client: AgentClient, flow: str, file: Path | None, *, instance: str | None) -> None:
     """Write the test set of a flow to a file, or as YAML to standard output."""
     form = format_of(file) if file else "yaml"
-    found = await client.test_set(flow_id(flow), form=form, instance=instance)
+    found = await client.test_set(await flow_id(client, flow, instance), form=form, instance=instance)
     text = found.text if found.text is not None else found.model_dump_json(include={"tests"}, indent=2) + "\n"
     await write_text(text, file)
     if file is not None:
@@ -116,7 +116,7 @@ async def export_tests(client: AgentClient, flow: str, file: Path | None, *, ins
 async def import_tests(client: AgentClient, flow: str, file: Path, *, instance: str | None, as_json: bool) -> None:
     """Replace the test set of a flow by that of a file."""
     body: PutTestSet = valid(PutTestSet, text=await read_text(file), format=format_of(file))
-    found = await client.put_test_set(flow_id(flow), body, instance=instance)
+    found = await client.put_test_set(await flow_id(client, flow, instance), body, instance=instance)
     if as_json:
         print_json(found)
     else:
@@ -142,7 +142,7 @@ async def _tested(
         flow_data = with_model(flow_data, model) if model else flow_data
         test: TestFlow = valid(TestFlowText, **given, flow_data=flow_data, kind=kind)
     else:
-        test, chatflow_id = valid(TestFlow, **given), flow_id(place)
+        test, chatflow_id = valid(TestFlow, **given), await flow_id(client, place, instance)
     view = await client.test_flow(test, chatflow_id, instance=instance, wait=_LONGEST_TEST_SECS)
     if view.error:
         raise InvalidInputError(f"The flow could not be tested: {view.error.detail}", hint=view.error.hint)

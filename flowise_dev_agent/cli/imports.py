@@ -155,8 +155,8 @@ def _to_import(file: Path, export: Export, flow: ExportedFlow, wish: ImportWish)
 async def _replace(client: AgentClient, flow: ExportedFlow, onto: str, wish: ImportWish, instance: str | None) -> None:
     change = valid(ApplyToFlow, flow_data=flow.flow_data, dry_run=wish.dry_run)
     # Read before the question: what the person agrees to is a change of this state.
-    found = await client.flow_summary(flow_id(onto), instance=instance)
-    confirm(f"Replace '{found.flow.name}' ({onto})?", wish.yes or wish.dry_run)
+    found = await client.flow_summary(await flow_id(client, onto, instance), instance=instance)
+    confirm(f"Replace '{found.flow.name}' ({found.flow.id})?", wish.yes or wish.dry_run)
     result = await client.apply_to_flow(found.flow.id, change, instance=instance, wait=WAIT_SECS, if_match=found.etag)
     if wish.dry_run:
         say_checked(result, as_json=wish.as_json)

@@ -43,6 +43,21 @@ def test_an_exported_flow_can_be_compared_changed_and_imported(run: Run, servers
     assert "gpt-4-turbo" in servers.dev.flows[BOT].flow_data
 
 
+def test_a_flow_is_named_by_its_name_or_the_beginning_of_its_id(run: Run, servers: Servers) -> None:
+    for named in ("bot", BOT[:8].upper()):
+        assert "no difference" in made_by(run, "diff", BOT, named)
+    for unknown in (BOT[:3], "nobody", "../x", "\N{SNOWMAN}", "*"):
+        assert "neither a file nor a flow" in made_by(run, "flows", "show", unknown, code=1)
+
+
+def test_a_name_of_two_flows_lists_both(run: Run, servers: Servers) -> None:
+    twin = "3a010001-0000-4000-8000-000000000000"
+    servers.dev.flows[twin] = servers.dev.flows[BOT].model_copy(update={"id": twin})
+    said = made_by(run, "export", "Bot", code=1)
+    assert twin in said
+    assert BOT in said
+
+
 def test_an_unusable_flow_is_a_sentence_and_writes_nothing(run: Run, servers: Servers) -> None:
     flow = json.loads(servers.dev.flows[BOT].flow_data)
     flow["edges"] = []

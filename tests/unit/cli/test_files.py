@@ -93,8 +93,8 @@ def test_a_file_that_does_not_hold_ops_is_refused(run: Run, text: bytes, said: s
     assert said in refused(run, "apply", "ops.json", FLOW, "--yes")
 
 
-@pytest.mark.parametrize("id_", ["f1", "", "../x", "a/b", "x" * 5_000, "\N{SNOWMAN}"])
-def test_p68_what_is_not_an_id_is_refused_before_anything_is_asked(run: Run, id_: str) -> None:
+@pytest.mark.parametrize("id_", ["", " ", "x" * 5_000])
+def test_p68_what_is_no_name_is_refused_before_anything_is_asked(run: Run, id_: str) -> None:
     Path("flow.json").write_text(EMPTY)
     Path("ops.json").write_text(OPS)
     for arguments in (
@@ -105,7 +105,7 @@ def test_p68_what_is_not_an_id_is_refused_before_anything_is_asked(run: Run, id_
         ("promote", id_, "--to", "prod"),
         ("promote", FLOW, "--to", "prod", "--onto", id_, "--yes"),
     ):
-        assert "nor the id of a chatflow" in refused(run, *arguments)
+        assert "neither a file nor a flow" in refused(run, *arguments)
 
 
 def test_a_flow_survives_a_file_whoever_wrote_it() -> None:
