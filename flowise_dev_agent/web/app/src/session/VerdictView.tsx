@@ -49,15 +49,15 @@ function headlineOf({ headline, criteria, done }: Verdict): string {
   if (headline === "not_tested" && !done) return t("Could not be tested.");
   if (headline !== "runs") return t(HEADLINES[headline]);
   const shown = criteria.filter(({ state }) => state === "shown").length;
+  const judged = criteria.some((one) => one.judged_by === "model");
   const known =
     shown > 0 && shown === criteria.length
       ? t("All criteria were shown, but not every part of your wish.")
       : shown > 0
         ? t("Shown: {{a}} of {{b}} criteria.", { a: shown, b: criteria.length })
-        : criteria.some((one) => one.judged_by === "model")
-          ? t("That the answers are what you asked for was not shown.")
-          : t("No model judged the answers: please read them.");
-  return `${t("It answers.")} ${known}`;
+        : judged && t("That the answers are what you asked for was not shown.");
+  const unread = !judged && t("No model judged the answers: please read them.");
+  return [t("It answers."), known, unread].filter(Boolean).join(" ");
 }
 
 /** What is read without being asked for. */
