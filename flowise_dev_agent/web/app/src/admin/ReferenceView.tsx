@@ -1,5 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
-import { Fragment, type ReactNode } from "react";
+import { Fragment, type ReactNode, useState } from "react";
 import { send } from "../api/client";
 import { ROOT } from "../api/early";
 import { t } from "../i18n";
@@ -18,13 +18,19 @@ interface Schema {
   properties?: Record<string, Schema>;
   required?: string[];
 }
+interface Content {
+  schema?: Schema;
+  /** Of a real request or answer. */
+  example?: unknown;
+}
 interface Operation {
   operationId: string;
+  tags?: string[];
   description?: string;
   summary?: string;
   parameters?: { name: string; in: string; required?: boolean; schema?: Schema; description?: string }[];
-  requestBody?: { content?: Record<string, { schema?: Schema }> };
-  responses: Record<string, { $ref?: string; description?: string; content?: Record<string, { schema?: Schema }> }>;
+  requestBody?: { content?: Record<string, Content> };
+  responses: Record<string, { $ref?: string; description?: string; content?: Record<string, Content> }>;
 }
 interface OpenApi {
   paths: Record<string, Record<string, Operation>>;
@@ -33,6 +39,7 @@ interface OpenApi {
 
 /** The API reference, made from /openapi.json: operations with parameters, bodies, responses and a curl line. */
 export function ReferenceView() {
+  const [words, setWords] = useState("");
   const { data, error } = useQuery({
     queryKey: ["openapi"],
     queryFn: async ({ signal }) => {
@@ -51,17 +58,24 @@ export function ReferenceView() {
           <a href="openapi.json">/openapi.json</a>
         </p>
       </div>
-      {Object.entries(data.paths).map(([path, methods]) =>
-        Object.entries(methods).map(([method, operation]) => (
-          <details key={operation.operationId} className="card">
-            <summary>
-              <strong>{method.toUpperCase()}</strong> <code>{path}</code>{" "}
-              <span className="quiet">{operation.summary}</span>
-            </summary>
-            <OperationDetails path={path} method={method} operation={operation} />
-          </details>
-        )),
-      )}
+      <label className="field narrow">
+        {t("Search")}
+        <input type="search" value={words} onChange={(event) => setWords(event.target.value)} />
+      </label>
+      {groupsOf(data, words).map(([tag, operations]) => (
+        <section key={tag} className="stack tight" aria-labelledby={`tag-${tag}`}>
+          <h2 id={`tag-${tag}`}>{tag}</h2>
+          {operations.map(({ path, method, operation }) => (
+            <details key={operation.operationId} className="card">
+              <summary>
+                <strong>{method.toUpperCase()}</strong> <code>{path}</code>{" "}
+                <span className="quiet">{operation.summary}</span>
+              </summary>
+              <OperationDetails path={path} method={method} operation={operation} />
+            </details>
+          ))}
+        </section>
+      ))}
       <h2>{t("Schemas")}</h2>
       {Object.entries(data.components.schemas).map(([name, schema]) => (
         <details key={name} id={`schema-${name}`} className="card">
@@ -75,7 +89,28 @@ export function ReferenceView() {
   );
 }
 
-function OperationDetails({ path, method, operation }: { path: string; method: string; operation: Operation }) {
+interface Call {
+  path: string;
+  method: string;
+  operation: Operation;
+}
+
+/** The operations in which each of the words stands, by their resource. */
+export function groupsOf({ paths }: Pick<OpenApi, "paths">, words: string): [string, Call[]][] {
+  const wanted = words.toLowerCase().split(/\s+/);
+  const groups = new Map<string, Call[]>();
+  for (const [path, methods] of Object.entries(paths))
+    for (const [method, operation] of Object.entries(methods)) {
+      const said = `${method} ${path} ${operation.summary} ${operation.description}`.toLowerCase();
+      if (!wanted.every((word) => said.includes(word))) continue;
+      const tag = operation.tags?.[0] ?? "";
+      groups.set(tag, [...(groups.get(tag) ?? []), { path, method, operation }]);
+    }
+  return [...groups];
+}
+
+function OperationDetails({ path, method, operation }: Call) {
+  const answer = Object.values(operation.responses).find((one) => exampleOf(one.content));
   const body = operation.requestBody?.content?.["application/json"]?.schema;
   return (
     <div className="stack">
@@ -116,6 +151,12 @@ function OperationDetails({ path, method, operation }: { path: string; method: s
         })}
       />
       <pre>{curl(path, method, operation)}</pre>
+      {answer && (
+        <details>
+          <summary>{t("A real answer")}</summary>
+          <pre>{exampleOf(answer.content)}</pre>
+        </details>
+      )}
     </div>
   );
 }
@@ -184,8 +225,15 @@ function typeOf(schema: Schema = {}): ReactNode {
   return [schema.type, schema.format && `(${schema.format})`].filter(Boolean).join(" ") || "any";
 }
 
+/** A real request or answer as JSON; empty without one. */
+function exampleOf(content: Record<string, Content> = {}): string {
+  const example = content["application/json"]?.example;
+  return example === undefined ? "" : JSON.stringify(example, null, 2);
+}
+
 function curl(path: string, method: string, operation: Operation): string {
   const parts = [`curl -X ${method.toUpperCase()} ${ROOT}${path}`, '-H "Authorization: Bearer $AGENT_API_KEY"'];
-  if (operation.requestBody) parts.push("-H 'Content-Type: application/json'", "-d '{...}'");
+  if (operation.requestBody)
+    parts.push("-H 'Content-Type: application/json'", `-d '${exampleOf(operation.requestBody.content) || "{...}"}'`);
   return parts.join(" \\\n  ");
 }
