@@ -45,7 +45,7 @@ def plan_details(
     credentials: Iterable[str] = (),
 ) -> ShownPlan:
     """Planned values next to the current ones, the outline of the flow, and names of nodes, types and what `names` has
-    by id; possible secrets are not shown. `credentials` are types that the person is still to choose.
+    by id; possible secrets are not shown. `credentials` are types that the person chooses after the approval.
     """
     schemas = schemas or {}
     titles = titles_of(plan, base, schemas)
@@ -64,13 +64,14 @@ def plan_details(
         values=values,
         removed=_named(plan.removals, base),
         kept=_named(plan.kept, base),
-        to_do=[translated(one, language) for one in to_do(plan, after, titles, schemas, credentials)],
+        to_do=[translated(one, language) for one in to_do(plan, after, titles, schemas, ())],
         allows=capability_words(
             plan.capability,
             language,
             {**known, **_typed(plan, base, titles, schemas)},
             in_text,
             branches_of_lines(plan, base, after, titles, language),
+            {*credentials},
         ),
         hosts_in_text=in_text,
         outline=flow_outline(

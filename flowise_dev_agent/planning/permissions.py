@@ -25,10 +25,12 @@ def capability_words(
     names: Mapping[str, str] | None = None,
     in_text: Collection[str] = (),
     branches: Mapping[LineChange, Sequence[str]] | None = None,
+    to_choose: Collection[str] = (),
 ) -> list[str]:
     """Permissions of an approval, as text, besides the settings of the nodes that the plan lists.
 
-    `in_text` are the hosts that stand only in texts of code, `branches` the words of the branches of lines.
+    `in_text` are the hosts that stand only in texts of code, `branches` the words of the branches of lines,
+    and `to_choose` the types of credentials that the next step asks for.
     """
     if capability is None:
         return []
@@ -71,7 +73,10 @@ def capability_words(
         if types.get(tool.node_id) != tool.name  # a tool as a node of its own
     ]
     words += [
-        said("plan.allows.credential", type=credential_name(one.type))
+        said(
+            "plan.allows.credential_to_choose" if one.type in to_choose else "plan.allows.credential",
+            type=credential_name(one.type),
+        )
         if one.node_id == "*"
         else said("plan.allows.node_credential", node=node(one.node_id), type=credential_name(one.type))
         for one in capability.credentials

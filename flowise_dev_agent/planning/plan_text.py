@@ -14,6 +14,7 @@ from typing import Final
 
 from flowise_dev_agent.patch.model.findings import Finding, sentence
 from flowise_dev_agent.patch.model.labels import credential_name, titled
+from flowise_dev_agent.planning.passes.feasibility import VARIABLE_TO_CREATE
 from flowise_dev_agent.planning.permissions import capability_words, reached, uploads_text
 from flowise_dev_agent.planning.value_text import ValueText
 from flowise_dev_agent.sanitize import in_markdown, visible
@@ -57,7 +58,11 @@ def plan_markdown(plan: Plan, details: ShownPlan | None = None, language: str = 
         ("plan.heading.to_do", [words.text(one) for one in given.to_do]),
         (
             "plan.heading.findings",
-            [words.text(one) for one in _findings(plan.findings, language)],
+            # A variable to create stands among the things to do.
+            [
+                words.text(one)
+                for one in _findings((one for one in plan.findings if one.code != VARIABLE_TO_CREATE), language)
+            ],
         ),
         ("plan.heading.assumed", [words.part(part) for part in plan.parts if part.state == "assumed"]),
     ]

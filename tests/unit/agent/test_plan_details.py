@@ -285,12 +285,12 @@ def test_findings_that_say_the_same_of_several_nodes_are_one_and_others_stay_apa
     ends = {"model": "m", "day": "2027-01-01", "replacement": "n"}
     found = [
         *(Finding(code="MODEL_ENDS", severity="warning", detail="?", params={**ends, "node": node}) for node in "AB"),
-        *(Finding(code="VARIABLE_TO_CREATE", severity="warning", detail="?", params={"name": name}) for name in "xy"),
+        *(Finding(code="ATTACHMENT_UNUSED", severity="warning", detail="?", params={"file": name}) for name in "xy"),
     ]
     told = plan_markdown(contract(findings=found)).split("## Please check\n")[1].split("\n\n")[0].splitlines()
     assert told == [
         f"- A, B: {say('finding.MODEL_ENDS', **ends)}",
-        *(f"- {say('finding.VARIABLE_TO_CREATE', name=name)}" for name in "xy"),
+        *(f"- {say('finding.ATTACHMENT_UNUSED', file=name)}" for name in "xy"),
     ]
 
 

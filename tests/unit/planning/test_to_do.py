@@ -8,7 +8,8 @@ from flowise_dev_agent.patch.model.placeholders import placeholder_file
 from flowise_dev_agent.planning.details import plan_details
 from flowise_dev_agent.planning.plan_text import plan_markdown
 from flowise_dev_agent.planning.to_do import to_do
-from flowise_dev_agent.schemas.plan import PlannedNode, PlannedValue
+from flowise_dev_agent.schemas.plan import Capability, CredentialBinding, PlannedNode, PlannedValue
+from flowise_dev_agent.texts import say_in
 from tests.unit.agent.rig import plan
 
 
@@ -99,11 +100,20 @@ def test_credentials_and_variables_are_listed_with_what_needs_them(catalogue: No
 def test_the_list_is_the_first_section_of_a_plan_in_its_language(catalogue: NodeStore) -> None:
     node = PlannedNode(node_id="plainText_0", node_name="plainText", purpose="rules")
     value = PlannedValue(node_id="plainText_0", param="text", value="[PLACEHOLDER: die Regeln]")
-    made = plan(nodes=[node], values=[value], placeholders=["die Regeln"])
+    needs = Capability(credentials=[CredentialBinding(node_id="*", type="openAIApi")])
+    to_create = Finding(code="VARIABLE_TO_CREATE", severity="warning", detail="?", params={"name": "tenant"})
+    made = plan(
+        nodes=[node], values=[value], placeholders=["die Regeln"], capability=needs, findings=[to_create], tests=[]
+    )
     details = plan_details(made, GraphIR.empty(), "de", schemas=catalogue.schemas, credentials=["openAIApi"])
-    first = plan_markdown(made, details, "de").split("\n## ")[1].strip().splitlines()
-    assert first[0] == "Das müssen Sie tun"
-    assert first[1:] == [
+    shown = plan_markdown(made, details, "de")
+    first = shown.split("\n## ")[1].strip().splitlines()
+    assert first == [
+        "Das müssen Sie tun",
         "- Füllen Sie Plain Text, Text aus: die Regeln.",
-        "- Wählen oder erstellen Sie Zugangsdaten OpenAI.",
+        f"- {say_in('de', 'to_do.variable', name='tenant', nodes='')}",
     ]
+    # The next step asks for the credential: once is enough.
+    assert shown.count("OpenAI") == 1
+    assert say_in("de", "plan.allows.credential_to_choose", type="OpenAI") in shown
+    assert shown.count("tenant") == 1
