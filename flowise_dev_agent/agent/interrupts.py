@@ -33,7 +33,7 @@ from flowise_dev_agent.schemas.interrupts import (
     ResultReviewInterrupt,
     SelectTargetInterrupt,
 )
-from flowise_dev_agent.texts import text
+from flowise_dev_agent.texts import has, text
 
 #: Fields from which the action follows.
 _ID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
@@ -43,9 +43,10 @@ _APPROACH_PREFIX: Final = "approved - approach:"
 
 
 def option(value: Action, code: str = "") -> Option:
-    """Offered action; `code` names its texts if the action alone does not."""
+    """Offered action; `code` names its texts if the action alone does not: the description, and another label."""
     key = f"option.{code or value}"
-    return Option(value=value, label=text(f"{key}.label"), description=text(f"{key}.description"))
+    label = f"{key}.label" if has(f"{key}.label") else f"option.{value}.label"
+    return Option(value=value, label=text(label), description=text(f"{key}.description"))
 
 
 def check_answer(interrupt: Interrupt, *, answer: JsonMapping | None, response: str | None) -> JsonObject:

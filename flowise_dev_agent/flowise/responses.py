@@ -73,7 +73,7 @@ def error_for(response: httpx2.Response, body: bytes, *, call: str, endpoint: st
     if 300 <= status < 400:
         said = text("error.flowise_redirects", address=response.headers.get("location", "?"))
         hint = text("error.follow_redirect")
-    words = said or text("error.flowise_no_words")
+    words = said or text("verdict.no_explanation")
     return kind(
         text("error.flowise_answered", endpoint=endpoint, call=call, status=status, said=words),
         hint=hint,

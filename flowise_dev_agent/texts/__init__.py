@@ -63,13 +63,16 @@ def listed(texts: Sequence[str]) -> str:
 
 
 def translated(words: str, language: str) -> str:
-    """A text in a language; words without a code stay as they are."""
+    """A text in a language; words without a code stay as they are, as does a stored text whose code is gone."""
     if not isinstance(words, Text):
         return words
     params: dict[str, Param] = {
         name: translated(value, language) if isinstance(value, Text) else value for name, value in words.params.items()
     }
-    return say_in(language, words.code, **params)
+    try:
+        return say_in(language, words.code, **params)
+    except KeyError:
+        return str(words)
 
 
 def in_brief(words: str, most: int) -> str:

@@ -79,7 +79,7 @@ async def validate(state: AgentState, runtime: Runtime[AgentContext], *, domains
     stops = kept(given_up) if given_up else None
     update: Update = {"check": CheckState(findings=findings, error_keys=keys, validated_sha=validated, given_up=stops)}
     if over:
-        question = BudgetQuestion(node="validate", message=text("interrupt.budget_used", reached=over))
+        question = BudgetQuestion(node="validate", message=text("error.budget_used", reached=over))
         update["budget"] = BudgetState(question=question)
     return update
 

@@ -9,7 +9,7 @@ import flowise_dev_agent
 from flowise_dev_agent import errors
 from flowise_dev_agent.errors import AgentError
 from flowise_dev_agent.patch import Finding
-from flowise_dev_agent.texts import LANGUAGES, catalogue, say, say_in, text
+from flowise_dev_agent.texts import LANGUAGES, Text, catalogue, say, say_in, text, translated
 
 ENGLISH = catalogue("en")
 PACKAGE = Path(flowise_dev_agent.__file__).parent
@@ -125,3 +125,16 @@ def test_a_finding_says_its_sentence_and_keeps_its_detail() -> None:
 def test_people_are_addressed_in_one_way(language: str, other: str) -> None:
     told = re.compile(rf"(?<![\w-])({other})(?![\w-])", re.IGNORECASE)
     assert [key for key, words in catalogue(language).items() if told.search(words)] == []
+
+
+def test_a_stored_text_whose_code_is_gone_reads_as_it_was_stored() -> None:
+    assert translated(Text("gone.code", "It was said.", {}), "de") == "It was said."
+
+
+def test_no_sentence_has_two_codes() -> None:
+    codes: dict[str, list[str]] = {}
+    for key, words in ENGLISH.items():
+        # One word may be another one in another language, by where it stands.
+        if len(words.split()) > 3 and not key.startswith(("form.", "option.", "ledger.")):
+            codes.setdefault(words, []).append(key)
+    assert [found for found in codes.values() if len(found) > 1] == []
