@@ -5,7 +5,6 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final, TypeVar
 
-from json_repair import repair_json
 from pydantic import BaseModel, ValidationError
 
 from flowise_dev_agent.sanitize import clean_json
@@ -211,6 +210,8 @@ def _load(text: str) -> Any:
     try:
         return json.loads(text)
     except ValueError:
+        from json_repair import repair_json  # lazy: most models write JSON
+
         return repair_json(text, return_objects=True)
 
 

@@ -163,6 +163,7 @@ NOT_MADE: Mapping[str, str] = {
     "Batch": "ops one by one: `compile_ops` has them all",
     **dict.fromkeys(("DesignForm", "Offer"), "forms: their fields are short by their schema"),
     **dict.fromkeys(("Judgement", "Pattern", "Verdict", "ServerNames", "PlannedStore"), "parts of prompts, cut before"),
+    "Prompt": "a whole prompt: what it is made of is walked",
     **dict.fromkeys(("Nested", "ModelUse", "ValueProblem", "InputAnchor"), "results of functions that are walked"),
     **dict.fromkeys(("ModelOutputError", "ReasoningSettings", "Callable", "Container"), "no foreign text"),
 }

@@ -17,7 +17,7 @@ from flowise_dev_agent.cli.startup import Exit
 from flowise_dev_agent.client import transport
 
 #: They stay, or start parts of a service: their options are read like those of the others.
-STARTS = {"serve", "worker", "mcp", "demo", "migrate", "doctor"}
+STARTS = {"serve", "worker", "mcp", "demo", "migrate", "doctor", "resume"}
 
 
 def leaves(command: object, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], list[str]]]:

@@ -7,11 +7,12 @@ from uuid import UUID, uuid4
 
 import pytest
 
+from flowise_dev_agent.client import transport
 from flowise_dev_agent.errors import DatabaseUnavailableError, SessionConflictError
 from flowise_dev_agent.schemas.events import SessionEvent
 from flowise_dev_agent.schemas.flow_writes import FlowDocument
 from flowise_dev_agent.schemas.session import ResultView
-from flowise_dev_agent.schemas.verdict import Trace, TracedTurn, TraceStep
+from flowise_dev_agent.schemas.verdict import Trace, TracedTurn, TraceStep, Trial
 from tests.unit.api.service_double import EngineDouble, ServiceDouble, event
 from tests.unit.mcp.conftest import (
     ERAS,
@@ -55,7 +56,7 @@ async def test_every_tool_has_schemas_a_description_and_honest_hints(engine: Eng
 async def test_a_start_waits_for_the_question_and_tells_what_happens(engine: EngineDouble, mode: str) -> None:
     told: list[str | None] = []
 
-    async def on_progress(_: float, __: float | None, message: str | None) -> None:
+    async def on_progress(progress: float, total: float | None, message: str | None) -> None:
         told.append(message)
 
     class Working(ServiceDouble):
@@ -95,7 +96,7 @@ async def test_p41_a_wait_ends_with_the_session_as_it_stands(engine: EngineDoubl
 
 async def test_a_session_that_ended_shows_its_result(engine: EngineDouble) -> None:
     session_id = uuid4()
-    tests = [{"question": "Where?", "passed": True, "answer": "Here."}]
+    tests = [Trial(question="Where?", passed=True, answer="Here.")]
     engine.service.settle(
         session_id,
         "completed",
@@ -210,7 +211,11 @@ async def test_p30_an_answer_is_bounded_whatever_the_session_holds(engine: Engin
         (SessionConflictError("Answered."), "session_conflict"),
     ],
 )
-async def test_errors_keep_the_words_of_the_service(engine: EngineDouble, failure: Exception, code: str) -> None:
+async def test_errors_keep_the_words_of_the_service(
+    engine: EngineDouble, failure: Exception, code: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The service asks for pauses of 5 s; the client's own tests hold that it makes them.
+    monkeypatch.setattr(transport, "_LONGEST_PAUSE_SECS", 0)
     engine.service.failure = failure
     async with client_of(server_of(engine)) as client:
         assert problem_of(await client.call_tool("list_sessions", {}))["code"] == code
