@@ -16,7 +16,7 @@ from flowise_dev_agent.planning.passes.document_stores import store_spec
 from flowise_dev_agent.schemas.document_stores import PlannedStore, pieces
 from flowise_dev_agent.schemas.event_data import DecisionData, WriteData
 from flowise_dev_agent.testing.checks import placeholders_of
-from flowise_dev_agent.texts import Text, sentences, text
+from flowise_dev_agent.texts import Text, sentences, text, translated
 
 #: Code of a finding on a vector store whose documents were not written.
 UPSERT_FAILED: Final = "UPSERT_FAILED"
@@ -88,24 +88,25 @@ async def fill_vector_stores(
         try:
             if missing := [one for node in feeding for one in placeholders_of(node)]:
                 # A placeholder would stand among the person's documents.
-                said, added = str(text("interrupt.to_be_filled_in", placeholders="; ".join(missing))), 0
+                said, added = text("interrupt.to_be_filled_in", placeholders="; ".join(missing)), 0
             else:
                 added = await context.publisher.upsert(chatflow_id, node_id, sha256)
         except (FlowiseError, WriteFailedError) as error:
             words = error.message.params.get("said") if isinstance(error.message, Text) else None
-            said, added = str(words or error.message), 0
+            said, added = words if isinstance(words, str) else error.message, 0
         if added:
             words = text("event.upserted", pieces=pieces(added), node=titles[node_id])
             emit.put(WriteData(chatflow_id=chatflow_id), words)
         elif added == 0:
-            said = said or "its loader found no text."
+            said = said or text("error.no_text_loaded")
             findings.append(
                 Finding(
                     code=UPSERT_FAILED,
                     severity="warning",
                     detail=said,
                     where=node_id,
-                    params={"node": titles[node_id], "reason": said},
+                    # A finding keeps the words of its parameters, without their codes.
+                    params={"node": titles[node_id], "reason": translated(said, state.language)},
                     hint="The flow finds nothing there until its documents are written: in Flowise, by Upsert.",
                 )
             )

@@ -244,7 +244,7 @@ BROKEN = FlowiseServerError("x", details={"status": 500, "flowise_message": "con
 
 @pytest.mark.parametrize(
     ("added", "said"),
-    [(3, None), (0, "its loader found no text"), (BROKEN, "could not be written: connect ECONN")],
+    [(3, None), (0, "The loader found no text"), (BROKEN, "could not be written: connect ECONN")],
 )
 async def test_the_vector_store_of_a_written_flow_is_filled_within_the_approval(
     added: int | AgentError, said: str | None
