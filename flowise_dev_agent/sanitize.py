@@ -1,9 +1,11 @@
 """Text and JSON in a form that Postgres accepts: it refuses NUL, lone surrogates and NaN."""
 
+import csv
+import io
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 import orjson
@@ -18,8 +20,18 @@ _MARKUP: Final = re.compile(
 )
 _BLOCK: Final = re.compile(r"[#>=|\[]|[-+](?![\w.])")
 _NUMBERED: Final = re.compile(r"([0-9]{1,9})[.)](?:\s|$)")
+#: A spreadsheet takes a cell that begins with one of these for a formula.
+_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
 #: Their text is ours to choose.
 _FOREIGN: Final = orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_DATACLASS
+
+
+def csv_line(values: Iterable[Any]) -> str:
+    """A line of CSV, in which no cell is a formula."""
+    texts = ["" if value is None else str(value) for value in values]
+    buffer = io.StringIO()
+    csv.writer(buffer).writerow([f"'{text}" if text.startswith(_FORMULA) else text for text in texts])
+    return buffer.getvalue()
 
 
 def clean_text(text: str) -> str:

@@ -1,21 +1,18 @@
 """The audit log for people: pages, export, verification, and erasure of personal text."""
 
-import csv
-import io
-from collections.abc import AsyncGenerator, Iterable
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Any, Final, Literal
 from uuid import UUID
 
 from flowise_dev_agent.errors import InvalidInputError
 from flowise_dev_agent.persistence import AuditFilter, AuditLog, Fact
+from flowise_dev_agent.sanitize import csv_line
 from flowise_dev_agent.schemas.audit import AuditPage, AuditReport, AuditRow, ErasedWords
 from flowise_dev_agent.texts import text
 
 ExportFormat = Literal["jsonl", "csv"]
 _COLUMNS: Final = tuple(AuditRow.model_fields)
-#: A spreadsheet takes a cell that begins with one of these for a formula.
-_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
 
 
 class AuditService:
@@ -33,7 +30,7 @@ class AuditService:
         """Export all matching rows, oldest first, as CSV or JSON lines."""
         line = _csv_line if format_ == "csv" else _json_line
         if format_ == "csv":
-            yield _csv_text(_COLUMNS)
+            yield csv_line(_COLUMNS)
         async with aclosing(self._audit_log.all(which)) as rows:
             async for row in rows:
                 yield line(row)
@@ -57,15 +54,4 @@ def _json_line(row: AuditRow) -> str:
 
 def _csv_line(row: AuditRow) -> str:
     values: dict[str, Any] = row.model_dump(mode="json")
-    return _csv_text([_cell(values[name]) for name in _COLUMNS])
-
-
-def _cell(value: Any) -> str:
-    text = "" if value is None else str(value)
-    return f"'{text}" if text.startswith(_FORMULA) else text
-
-
-def _csv_text(cells: Iterable[str]) -> str:
-    buffer = io.StringIO()
-    csv.writer(buffer).writerow(cells)
-    return buffer.getvalue()
+    return csv_line(values[name] for name in _COLUMNS)

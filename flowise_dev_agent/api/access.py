@@ -71,6 +71,8 @@ ROUTES: Final[Mapping[str, tuple[Right, ...]]] = {
     "DELETE /attachments/{attachment_id}": BUILD,
     "GET /deliveries": READ,
     "GET /designs/schema": READ,
+    "GET /fleet": READ,
+    "GET /fleet/export": READ,
     "GET /flows": READ,
     "GET /flows/{chatflow_id}/graph": READ,
     "GET /flows/{chatflow_id}/summary": READ,

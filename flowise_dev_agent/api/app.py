@@ -24,6 +24,7 @@ from flowise_dev_agent.api.routes import (
     audit,
     deliveries,
     designs,
+    fleet,
     flows,
     health,
     keys,
@@ -97,6 +98,7 @@ def create_app(settings: Settings, engine: Runtime | None = None) -> FastAPI:
     node_artifacts.router.add_to(app)
     versions.router.add_to(app)
     flows.router.add_to(app)
+    fleet.router.add_to(app)
     keys.router.add_to(app)
     keys.owners_router.add_to(app)
     shares.router.add_to(app)

@@ -5,7 +5,7 @@ import json
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeVar, cast
 from uuid import UUID
 
 from pydantic import ValidationError
@@ -190,6 +190,24 @@ async def show_history(client: AgentClient, flow: str, *, limit: int, as_json: b
     for one in page.versions:
         table.add_row(one.name, str(one.session_id or ""), one.label, Text(one.title))
     out.print(table)
+
+
+async def show_fleet(client: AgentClient, *, instance: str | None, state: str | None, as_json: bool) -> None:
+    """A table of all flows with their states."""
+    page = await client.fleet(instance=instance, state=cast(Any, state), limit=1_000)
+    if as_json:
+        print_json(page)
+        return
+    table = Table(Column("Flow", no_wrap=True), "State", "Changed", "By", "Tested", "Name", box=None, pad_edge=False)
+    for flow in page.flows:
+        states, tested = ", ".join(flow.states).replace("_", " "), flow.tested_at
+        when = f"{tested:%Y-%m-%d}" if tested else ""
+        table.add_row(flow.id, states, flow.updated[:10], Text(flow.changed_by or ""), when, Text(flow.name))
+    out.print(table)
+    for gone in page.deleted if state is None else ():
+        say(f"Deleted in Flowise on {gone.noticed_at:%Y-%m-%d}: {gone.name} ({gone.id}); see `flows restore`.")
+    more = " More by GET /fleet with `next_cursor`." if page.next_cursor else ""
+    say(f"{len(page.flows)} flows.{more}")
 
 
 async def restore_version(client: AgentClient, flow: str, version: str, *, as_json: bool) -> None:

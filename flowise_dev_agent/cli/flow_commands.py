@@ -294,6 +294,17 @@ def flows_show_command(
     with_client(url, lambda client: _files().show_flow(client, flow, instance=instance, as_json=as_json))
 
 
+@flows_app.command("fleet")
+def flows_fleet_command(
+    state: Annotated[str | None, typer.Option(help="Only flows in this state, such as changed_outside.")] = None,
+    instance: Instance = None,
+    as_json: AsJson = False,
+    url: Url = None,
+) -> None:
+    """List all flows with their states: changed outside, failing, broken, outdated, never tested, ..."""
+    with_client(url, lambda client: _files().show_fleet(client, instance=instance, state=state, as_json=as_json))
+
+
 @flows_app.command("restore")
 def flows_restore_command(
     flow: FlowId,

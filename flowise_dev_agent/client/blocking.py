@@ -150,6 +150,7 @@ class SyncAgentClient:
     import_flow = _Call(AgentClient.import_flow)
     apply_to_flow = _Call(AgentClient.apply_to_flow)
     promote_flow = _Call(AgentClient.promote_flow)
+    fleet = _Call(AgentClient.fleet)
     restore_version = _Call(AgentClient.restore_version)
     preview_flow = _Call(AgentClient.preview_flow)
     validate_flow = _Call(AgentClient.validate_flow)

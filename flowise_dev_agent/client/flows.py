@@ -9,6 +9,7 @@ from pydantic import BaseModel
 
 from flowise_dev_agent.client.transport import Http, given, read_answer
 from flowise_dev_agent.schemas.chat import ChatAnswer, ChatQuestion
+from flowise_dev_agent.schemas.fleet import FleetPage, FleetState
 from flowise_dev_agent.schemas.flow_tests import (
     FlowTestView,
     PutTestSet,
@@ -120,6 +121,18 @@ class FlowCalls(Http):
     ) -> FlowWriteResult:
         """Copy a flow to another server, or over a flow there; with `if_match` only if that is unchanged."""
         return await self._write(f"/flows/{chatflow_id}/promote", promotion, wait, idempotency_key, if_match=if_match)
+
+    async def fleet(
+        self,
+        *,
+        instance: str | None = None,
+        state: FleetState | None = None,
+        limit: int = 100,
+        cursor: str | None = None,
+    ) -> FleetPage:
+        """List the flows of a server with their states, changed last first."""
+        given = {"instance": instance, "state": state, "limit": limit, "cursor": cursor}
+        return await self._get(FleetPage, "/fleet", **{name: value for name, value in given.items() if value})
 
     async def restore_version(
         self, chatflow_id: str, version: str, *, wait: float = 0, idempotency_key: str | None = None

@@ -3,6 +3,8 @@
 import asyncio
 import logging
 import random
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from typing import Final
 
 from flowise_dev_agent.errors import (
@@ -13,17 +15,22 @@ from flowise_dev_agent.errors import (
     InvalidInputError,
     PatchError,
 )
+from flowise_dev_agent.flowise.client import FlowiseClient
 from flowise_dev_agent.flowise.instances import Instances
+from flowise_dev_agent.knowledge.flow_check import known_ends
 from flowise_dev_agent.knowledge.flow_index import FlowIndex
-from flowise_dev_agent.patch import GraphIR, diff
-from flowise_dev_agent.persistence import Blobs
+from flowise_dev_agent.patch import Finding, GraphIR, Schemas, diff, validate_flow
+from flowise_dev_agent.persistence import Blobs, Database
 from flowise_dev_agent.persistence.database import across_owners
+from flowise_dev_agent.persistence.fleet import Fleet
 from flowise_dev_agent.persistence.watched_versions import Edit, WatchedVersions
 
 logger = logging.getLogger(__name__)
 
 #: Edits compared in one turn; the others wait for the next one.
 _BATCH: Final = 50
+#: Flows checked in one turn; each takes some hundredths of a second.
+_CHECKS: Final = 20
 #: Seconds until a server whose key may not list flows is asked again.
 _REFUSED_SECS: Final = 900.0
 #: A process looks this often, as part of the interval, for a server whose turn it is.
@@ -33,14 +40,24 @@ _LOOKS: Final = 0.2
 class Watch:
     """Looks at each instance every `every_secs` seconds; of several processes one at a time takes the turn.
 
-    A turn is one request for the newest flow; if something has changed, pages of the flows that did.
+    A turn is one request for the newest flow; if something has changed, pages of the flows that did, and two requests
+    for the node types and credentials that changed flows are checked with.
     """
 
     def __init__(
-        self, *, index: FlowIndex, watched: WatchedVersions, blobs: Blobs, instances: Instances, every_secs: float
+        self,
+        database: Database,
+        *,
+        index: FlowIndex,
+        blobs: Blobs,
+        instances: Instances,
+        schemas: Callable[[str], Awaitable[Schemas]],
+        every_secs: float,
     ) -> None:
+        self._database = database
         self._index = index
-        self._watched = watched
+        self._watched = WatchedVersions(database)
+        self._schemas = schemas
         self._blobs = blobs
         self._instances = instances
         self._every_secs = every_secs
@@ -62,7 +79,11 @@ class Watch:
     async def look(self, instance_id: str) -> None:
         """Take one turn. A server that does not answer is looked at again at the next one."""
         try:
-            await self._index.current(instance_id, self._instances.client(instance_id))
+            client = self._instances.client(instance_id)
+            await self._index.current(instance_id, client)
+            for edit in await self._watched.edits(instance_id, _BATCH):
+                await self._watched.compared(edit, moved=await self._only_moved(edit))
+            await self._check(instance_id, client)
         except FlowiseAuthError:
             await self._watched.postpone(instance_id, self._endpoint(instance_id), _REFUSED_SECS)
             self._warn(instance_id, "its key may not list flows")
@@ -70,8 +91,25 @@ class Watch:
             self._warn(instance_id, error.message)
         else:
             self._failing.discard(instance_id)
-        for edit in await self._watched.edits(instance_id, _BATCH):
-            await self._watched.compared(edit, moved=await self._only_moved(edit))
+
+    async def _check(self, instance_id: str, client: FlowiseClient) -> None:
+        """Check some flows that changed, and some whose check is a day old."""
+        fleet = Fleet(self._database, instance_id, client.endpoint)
+        found = await fleet.unchecked(_CHECKS)
+        if not found:
+            return
+        schemas, credentials = await self._schemas(instance_id), None
+        with suppress(FlowiseAuthError):  # a key that may not list them
+            credentials = {one.id: one.credential_name for one in await client.list_credentials()}
+        for flow in found:
+            try:
+                with across_owners():
+                    flow_data = await self._blobs.get(flow.sha256)
+            except InvalidInputError:
+                continue  # replaced meanwhile
+            findings = await asyncio.to_thread(_findings, flow_data, flow.type, schemas, credentials)
+            errors = {finding.key for finding in findings if finding.severity == "error"}
+            await fleet.checked(flow, sorted({finding.code for finding in findings}), sorted(errors))
 
     def _endpoint(self, instance_id: str) -> str:
         return self._instances.endpoint(instance_id)
@@ -91,6 +129,12 @@ class Watch:
             return await asyncio.to_thread(_differs_by_places, before, after)
         except (InvalidInputError, PatchError):
             return False  # gone with its session, or not a flow
+
+
+def _findings(flow_data: str, kind: str, schemas: Schemas, credentials: Mapping[str, str] | None) -> list[Finding]:
+    return validate_flow(
+        flow_data, kind=kind, schemas=schemas, credentials=credentials, model_ends=known_ends(flow_data, schemas)
+    )
 
 
 def _differs_by_places(before: str, after: str) -> bool:

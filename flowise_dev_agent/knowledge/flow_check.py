@@ -3,11 +3,12 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
+from datetime import UTC, datetime
 from typing import Final
 
 from flowise_dev_agent.errors import FlowiseAuthError, FlowiseNotFoundError, PatchError
 from flowise_dev_agent.flowise.client import FlowiseClient
-from flowise_dev_agent.knowledge.model_ends import used_models
+from flowise_dev_agent.knowledge.model_ends import ending, used_models
 from flowise_dev_agent.patch import TOOL, VARIABLE, Finding, GraphIR, Schemas, validate_flow
 from flowise_dev_agent.patch.model.flow_data import OptionEntry
 from flowise_dev_agent.patch.model.json_text import dump_json
@@ -112,14 +113,21 @@ _KINDS: Final[Mapping[str, tuple[tuple[str, ...], Callable[[FlowiseClient], Awai
 }
 
 
+def known_ends(flow_data: str, schemas: Schemas) -> ModelEnds:
+    """The models of a flow that have ended or end soon, by the table alone: no server is asked."""
+    today = datetime.now(UTC).date()
+    ends = {(use.component, use.model): ending(use.component, use.model, today) for use in _uses(flow_data, schemas)}
+    return {key: end for key, end in ends.items() if end}
+
+
+def _uses(flow_data: str, schemas: Schemas) -> list[ModelUse]:
+    try:
+        return [*model_uses(GraphIR.from_flow_data(flow_data), schemas)]
+    except PatchError:
+        return []
+
+
 async def _model_ends(client: FlowiseClient, flow_data: str, schemas: Schemas) -> ModelEnds:
     """The models of a flow that have ended or end soon, with what the server offers instead."""
-
-    def uses() -> list[ModelUse]:
-        try:
-            return [*model_uses(GraphIR.from_flow_data(flow_data), schemas)]
-        except PatchError:
-            return []
-
-    found = await used_models(await asyncio.to_thread(uses), client)
+    found = await used_models(await asyncio.to_thread(_uses, flow_data, schemas), client)
     return {(one.use.component, one.use.model): one.end for one in found if one.end}

@@ -10,6 +10,7 @@ from flowise_dev_agent.access.shares import ShareService, ShareSigner
 from flowise_dev_agent.access.signing import CertificateSigner
 from flowise_dev_agent.errors import ConfigurationError
 from flowise_dev_agent.flowise.instances import Instances
+from flowise_dev_agent.flows.fleet import FleetService
 from flowise_dev_agent.flows.flow_tests import FlowTester, FlowTestService
 from flowise_dev_agent.flows.proposals import Proposals
 from flowise_dev_agent.flows.reconciler import Reconciler
@@ -90,6 +91,7 @@ class Runtime:
         versions: FlowVersions,
         flow_writer: FlowWriter,
         flows: FlowService,
+        fleet: FleetService,
         flow_tests: FlowTestService,
         test_sets: TestSetService,
         previews: Previews,
@@ -117,6 +119,7 @@ class Runtime:
         self.versions = versions
         self.flow_writer = flow_writer
         self.flows = flows
+        self.fleet = fleet
         self.flow_tests = flow_tests
         self.test_sets = test_sets
         self.previews = previews
@@ -271,7 +274,12 @@ class Runtime:
                     refresher=Refresher(database, refreshes, agent.instances, timings),
                     flow_tester=FlowTester(flow_tests, agent.instances, proposals.schemas, timings),
                     watch=Watch(
-                        index=index, watched=watched, blobs=blobs, instances=agent.instances, every_secs=watch_secs
+                        database,
+                        index=index,
+                        blobs=blobs,
+                        instances=agent.instances,
+                        schemas=proposals.schemas,
+                        every_secs=watch_secs,
                     )
                     if watch_secs
                     else None,
@@ -304,6 +312,9 @@ class Runtime:
                 flows=flows,
                 flow_tests=FlowTestService(flow_tests, agent.instances, proposals, kept, sets),
                 test_sets=TestSetService(sets, sessions, agent.instances),
+                fleet=FleetService(
+                    database, index=index, instances=agent.instances, versions=kept, link=agent.chatflow_link
+                ),
                 conversations=conversations,
                 previews=previews,
                 summaries=Summaries(

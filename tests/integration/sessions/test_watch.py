@@ -13,11 +13,14 @@ from flowise_dev_agent.caller import serving
 from flowise_dev_agent.errors import FlowiseAuthError, VersionNotFoundError
 from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.flowise.models import Chatflow, ChatflowPage
+from flowise_dev_agent.flows.fleet import as_csv
 from flowise_dev_agent.flows.watch import Watch
 from flowise_dev_agent.knowledge.flow_index import FlowIndex
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.ops import Runtime
+from flowise_dev_agent.patch import Schemas
 from flowise_dev_agent.persistence import Blobs, Database, Queue, Retention, Sessions, WatchedVersions
+from flowise_dev_agent.schemas.fleet import FleetState
 from flowise_dev_agent.schemas.flow_writes import RestoreVersion
 from flowise_dev_agent.settings import RetentionSettings
 from tests.fixtures.database import superuser
@@ -37,12 +40,15 @@ async def runtime(database_dsn: str, servers: Servers) -> AsyncIterator[Runtime]
 
 
 def watch_of(database: Database, instances: object) -> Watch:
-    watched = WatchedVersions(database)
+    async def schemas(_: str) -> Schemas:
+        return NodeStore.from_snapshot().schemas
+
     return Watch(
-        index=FlowIndex(database, watched=watched),
-        watched=watched,
+        database,
+        index=FlowIndex(database, watched=WatchedVersions(database)),
         blobs=Blobs(database),
         instances=cast(Instances, instances),
+        schemas=schemas,
         every_secs=60,
     )
 
@@ -250,6 +256,35 @@ async def test_a_deleted_flow_is_made_again_with_all_its_text(runtime: Runtime, 
         await runtime.flow_writer.restore(BOT, 9, RestoreVersion())
 
 
+async def test_the_fleet_has_each_flow_with_its_states_and_is_filtered_by_them(
+    runtime: Runtime, servers: Servers, watch: Watch
+) -> None:
+    await watch.look("dev")
+
+    async def shown(state: FleetState | None = None) -> dict[str, list[str]]:
+        page = await runtime.fleet.page(None, state=state, limit=10, cursor=None)
+        return {flow.id: list(flow.states) for flow in page.flows}
+
+    first = (await shown())[BOT]
+    assert "never_tested" in first
+    assert not {"broken", "changed_outside", "not_checked", "healthy"} & set(first)
+    saved(servers, servers.dev.flows[BOT].flow_data.replace('"chatOpenAI"', '"noSuchNode"'), 1, name="=1+1")
+    await watch.look("dev")
+    assert set((await shown())[BOT]) >= {"broken", "changed_outside"}
+    assert (await shown("changed_outside")).keys() == {BOT}
+    assert await shown("healthy") == {}
+    page = await runtime.fleet.page(None, state="broken", limit=10, cursor=None)
+    header, line = as_csv(page).splitlines()
+    assert header.startswith("id,name,type,url,states,codes")
+    assert line.startswith(f"{BOT},'=1+1,CHATFLOW,")
+    with serving("legal"):
+        assert (await shown()).keys() == {BOT}
+    servers.dev.flows.pop(BOT)
+    await watch.look("dev")
+    gone = (await runtime.fleet.page(None, state=None, limit=10, cursor=None)).deleted
+    assert [(one.id, one.name) for one in gone] == [(BOT, "=1+1")]
+
+
 class Listed:
     """A server with many flows that counts requests."""
 
@@ -263,6 +298,9 @@ class Listed:
 
     def client(self, _: str) -> "Listed":
         return self
+
+    async def list_credentials(self) -> list[Any]:
+        return []
 
     async def list_chatflows(self, page: int, limit: int) -> ChatflowPage:
         if self.refuses:

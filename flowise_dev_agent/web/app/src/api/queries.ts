@@ -1,7 +1,7 @@
 /** What several views read: the service's health, flows and their changes. */
 import { infiniteQueryOptions, keepPreviousData, queryOptions } from "@tanstack/react-query";
 import { api, dataOf } from "./client";
-import type { PatchOp } from "./types";
+import type { FleetState, PatchOp } from "./types";
 
 export const health = () =>
   queryOptions({
@@ -213,6 +213,21 @@ export const flowVersions = (chatflow_id: string) =>
       ),
     initialPageParam: null as number | null,
     getNextPageParam: (page) => page.next_before,
+  });
+
+/** All flows of a server with their states, or those in one of them. */
+export const fleet = (instance?: string, state?: FleetState) =>
+  infiniteQueryOptions({
+    queryKey: ["fleet", instance, state],
+    queryFn: ({ pageParam, signal }) =>
+      dataOf(
+        api.GET("/fleet", {
+          params: { query: { instance, state, limit: 100, cursor: pageParam ?? undefined } },
+          signal,
+        }),
+      ),
+    initialPageParam: null as string | null,
+    getNextPageParam: (page) => page.next_cursor,
   });
 
 /** The sessions on a flow as one conversation, a page at a time, the newest page first. */

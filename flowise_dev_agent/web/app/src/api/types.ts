@@ -58,6 +58,7 @@ export type MadeShare = Schemas["MadeShare"];
 export type NewShare = Schemas["NewShare"];
 export type ShareView = Schemas["ShareView"];
 export type SharedView = Schemas["SharedView"];
+export type FleetState = Schemas["FleetFlow"]["states"][number];
 export type NumberedVersion = Schemas["NumberedVersion"];
 export type VersionView = Schemas["VersionView"];
 export type PatternFile = Schemas["PatternFile"];

@@ -60,6 +60,7 @@ export function Flows({ instance, onCopy }: Props) {
             />
             {t("Deployed only")}
           </label>
+          <Link href="/fleet">{t("State of all flows")}</Link>
         </div>
       </div>
       {/* The form above says more. */}
