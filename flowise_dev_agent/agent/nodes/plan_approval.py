@@ -23,8 +23,10 @@ from flowise_dev_agent.agent.state import (
 from flowise_dev_agent.approval.binding import beyond_approval
 from flowise_dev_agent.approval.manual_edits import ops_of
 from flowise_dev_agent.patch import GraphIR, Schemas
-from flowise_dev_agent.planning.details import plan_details
+from flowise_dev_agent.patch.model.named import with_names
+from flowise_dev_agent.planning.details import plan_details, titles_of
 from flowise_dev_agent.planning.plan_text import plan_markdown
+from flowise_dev_agent.planning.preview import planned_flow
 from flowise_dev_agent.schemas.designs import ChosenStarter, DesignForm
 from flowise_dev_agent.schemas.interrupts import ApprovalReason, PatternUse, PlanApprovalData, PlanApprovalInterrupt
 from flowise_dev_agent.schemas.plan import Plan
@@ -112,6 +114,8 @@ def _plan_approval(state: AgentState, base: GraphIR, schemas: Schemas) -> PlanAp
     if plan.declined:
         return _declined(state, plan, plan.worded("declined"))
     missing = [item.type for item in state.credentials.missing]
+    flow, titles = planned_flow(plan, base, schemas).graph, titles_of(plan, base, schemas)
+    plan = plan.model_copy(update={"findings": with_names(plan.findings, flow, schemas, titles)})
     details = plan_details(plan, base, language, schemas=schemas, names=state.plan.names, credentials=missing)
     agreed = state.plan.agreed
     added = beyond_approval(plan.capability, agreed) if plan.capability and agreed else None

@@ -233,6 +233,24 @@ async def test_a_german_wish_gets_its_plan_under_german_headings() -> None:
     assert [one["label"] for one in asked["options"]] == ["Genehmigen", "Änderungen wünschen", "Abbrechen"]
 
 
+async def test_a_finding_of_a_plan_names_node_and_field_as_people_see_them() -> None:
+    bench = Bench(ops(), credentials(OPENAI))
+    finding = Finding(
+        code="NOT_ON_THE_SERVER",
+        severity="warning",
+        detail="?",
+        where="chatOpenAI_0",
+        field="modelName",
+        params={"value": "gpt-9"},
+    )
+    named = PlannedNode(node_id="chatOpenAI_0", node_name="chatOpenAI", purpose="x", label="Writer")
+    bench.reasoner.plans = [plan(nodes=[named], findings=[finding])]
+    shown = (await bench.start("x"))["data"]["plan"]
+    said = say("finding.NOT_ON_THE_SERVER", field="Model Name", value="gpt-9")
+    assert f"- Writer: {said}" in shown
+    assert "modelName" not in shown
+
+
 def _desk(language: str, schemas: Schemas) -> tuple[Plan, str]:
     """Plan of five nodes that does not do all, calls an address and has long texts, and its Markdown."""
     names = ("startAgentflow", "conditionAgentAgentflow", "httpAgentflow", "llmAgentflow", "directReplyAgentflow")
