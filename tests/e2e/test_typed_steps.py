@@ -23,7 +23,7 @@ async def test_the_documented_steps_are_built_and_tested_and_come_back_as_the_fo
             (call,) = [step for step in body["design"]["steps"] if step["kind"] == "call"]
             call["url"] = receiver.url("/answers")
             planned = await ok(await http.post("/sessions?wait=60", json=body))
-            assert "Flowise may call http://127.0.0.1:" in planned["interrupt"]["data"]["plan"]
+            assert "Flowise may call: http://127.0.0.1:" in planned["interrupt"]["data"]["plan"]
             tested = await answer(http, planned, action="approve")
             assert tested["interrupt"]["type"] == "result_review", tested["interrupt"]["message"]
             # A test sends nothing: the step ran in a copy, which is gone, and its trace shows what it would have sent.
