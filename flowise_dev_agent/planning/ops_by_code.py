@@ -1,10 +1,11 @@
-"""Ops by code, where a plan leaves nothing open: its nodes connect in one way, and its values are all."""
+"""Ops by code, where a plan leaves nothing open: its nodes connect, replace and go in one way, its values are all."""
 
 from itertools import pairwise
 from typing import Final
 
 from flowise_dev_agent.errors import ModelOutputError, PatchError
 from flowise_dev_agent.forms.ops import to_ops
+from flowise_dev_agent.forms.wiring import replacements
 from flowise_dev_agent.patch import (
     AddNode,
     Finding,
@@ -32,14 +33,15 @@ _CREDENTIALS = frozenset({"CREDENTIAL_UNBOUND", "NESTED_CREDENTIAL_UNBOUND"})
 
 
 def ops_by_code(request: PatchRequest) -> list[PatchOp] | None:
-    """Ops that carry out the plan; None where a choice is left: a connection, a value, code, an approach, a finding.
+    """Ops that carry out the plan; None where a choice is left: a connection, a value, code, an approach, a finding, or
+    what takes the place of a node.
 
     An agentflow with branches is left to the model: its plan does not say where they lead.
     """
     plan, base, schemas = request.plan, request.flow.graph, request.nodes.schemas
-    if plan.operation not in ("create", "update") or plan.removals:
+    if plan.operation not in ("create", "update") or not _go_one_way(plan, base, schemas):
         return None
-    if request.findings or request.seed or plan.approaches or request.verdict or not plan.new_nodes:
+    if request.findings or request.seed or plan.approaches or request.verdict or not (plan.new_nodes or plan.removals):
         return None
     if any(base.node(node_id) for node_id in plan.new_nodes):
         return None
@@ -65,6 +67,16 @@ def ops_by_code(request: PatchRequest) -> list[PatchOp] | None:
     if untouched or not chosen <= planned or not _problems(graph, plan, schemas) <= _problems(base, plan, schemas):
         return None
     return ops
+
+
+def _go_one_way(plan: Plan, base: GraphIR, schemas: Schemas) -> bool:
+    """True if at most one node of a chatflow can take the place of each that goes, and of no other."""
+    there = {node_id: schemas.get(node.name) if (node := base.node(node_id)) else None for node_id in plan.removals}
+    gone = {node_id: schema for node_id, schema in there.items() if schema and not schema.is_agentflow}
+    new = {one.node_id: schema for one in plan.nodes if not one.existing and (schema := schemas.get(one.node_name))}
+    taken = [[id_ for id_ in new if replacements(plan, {old: gone[old]}, {id_: new[id_]})] for old in gone]
+    places = [id_ for ids in taken for id_ in ids]
+    return len(gone) == len(there) and len({*places}) == len(places) == sum(map(bool, taken))
 
 
 def _is_row(plan: Plan, base: GraphIR) -> bool:

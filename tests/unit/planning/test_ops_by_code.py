@@ -69,6 +69,46 @@ def test_a_tool_is_added_to_an_agent_without_a_call(catalogue: NodeStore) -> Non
     assert lines(found) == {("serpAPI_0", "toolAgent_0")}
 
 
+def replaced(catalogue: NodeStore, *new: str, gone: tuple[str, ...], kept: tuple[str, ...]) -> Any:
+    """The plain chat with new nodes in place of those that go; None where that is left to a model."""
+    made = ops_by_code(request(catalogue, *CHAT))
+    assert made
+    flow = compile_ops(GraphIR.empty(), made, catalogue.schemas).graph
+    nodes = [PlannedNode(node_id=f"{name}_9", node_name=name, purpose="x") for name in new]
+    nodes += [PlannedNode(node_id=f"{name}_0", node_name=name, purpose="x", existing=True) for name in kept]
+    removals = [f"{name}_0" for name in gone]
+    plan = Plan(goal="x", flow_name="x", operation="update", nodes=nodes, removals=removals)
+    ops = ops_by_code(PatchRequest(requirement="x", plan=plan, nodes=catalogue, flow=GraphView(flow)))
+    return ops and compile_ops(flow, with_planned_values(ops, plan, flow), catalogue.schemas).graph
+
+
+def test_a_node_that_takes_the_place_of_another_takes_no_call(catalogue: NodeStore) -> None:
+    new = ("chatAnthropic", "bufferWindowMemory")
+    chat = replaced(catalogue, *new, gone=CHAT[:2], kept=CHAT[2:])
+    assert {(edge.source, edge.target) for edge in chat.edges} == {(f"{name}_9", "conversationChain_0") for name in new}
+    agent = ("calculator", "toolAgent")
+    grown = replaced(catalogue, *agent, gone=("conversationChain",), kept=CHAT[:2])
+    assert {(edge.source, edge.target) for edge in grown.edges} == {
+        *((f"{name}_0", "toolAgent_9") for name in CHAT[:2]),
+        ("calculator_9", "toolAgent_9"),
+    }
+
+
+def test_a_tool_goes_without_a_call(catalogue: NodeStore) -> None:
+    flow = compile_ops(GraphIR.empty(), ops_by_code(request(catalogue, *AGENT)) or [], catalogue.schemas).graph
+    plan = Plan(goal="x", flow_name="x", operation="update", removals=["calculator_0"])
+    ops = ops_by_code(PatchRequest(requirement="x", plan=plan, nodes=catalogue, flow=GraphView(flow)))
+    assert [(op.op_type, getattr(op, "node_id", "")) for op in ops or ()] == [("RemoveNode", "calculator_0")]
+    last = plan.model_copy(update={"removals": ["calculator_0", "currentDateTime_0"]})
+    assert ops_by_code(PatchRequest(requirement="x", plan=last, nodes=catalogue, flow=GraphView(flow))) is None
+
+
+def test_what_takes_the_place_of_a_node_is_the_models_to_say_where_it_is_open(catalogue: NodeStore) -> None:
+    two = ("bufferWindowMemory", "conversationSummaryMemory")
+    assert replaced(catalogue, *two, gone=("bufferMemory",), kept=CHAT[2:]) is None
+    assert replaced(catalogue, "calculator", gone=("bufferMemory",), kept=CHAT[2:]) is None
+
+
 def in_a_row(catalogue: NodeStore, *more: str, texts: bool = True, titles: bool = True) -> PatchRequest:
     """Request for a new agentflow of a model step and more steps."""
     names = ("startAgentflow", "llmAgentflow", *more)
