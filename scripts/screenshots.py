@@ -26,7 +26,7 @@ from tests.e2e.scripted import AGENT_WIRES, CHAT_WIRES, builds, change, model_en
 
 IMAGES: Final = Path(__file__).resolve().parents[1] / "docs" / "images"
 #: What is taken, in the order of the README.
-NAMES: Final = ("home", "plan", "edit", "result", "try", "change", "history", "palette", "phone", "german")
+NAMES: Final = ("home", "plan", "edit", "result", "live", "try", "change", "history", "phone", "german")
 _LAPTOP: Final[ViewportSize] = {"width": 1280, "height": 800}
 _PHONE: Final[ViewportSize] = {"width": 390, "height": 844}
 _WORK_MS: Final = 120_000
@@ -97,6 +97,10 @@ async def take_all(browser: Browser, url: str, folder: Path, key: str = "") -> N
     await one.take("result")
     await one.press("Accept")
     await one.page.get_by_role("region", name="What next?").wait_for(timeout=_WORK_MS)
+    await one.press("Give it to people")
+    await one.page.get_by_label("Address of the chat").wait_for(timeout=_WORK_MS)
+    await one.take("live")
+    await one.press("Close")
     await one.press("Try it")
     await one.page.get_by_label("Your question").fill("What are three mugs at 17 euros?")
     await one.page.keyboard.press("Enter")
@@ -134,9 +138,6 @@ async def take_all(browser: Browser, url: str, folder: Path, key: str = "") -> N
     await one.page.locator(".flow-card svg.thumbnail").first.wait_for(timeout=_WORK_MS)
     await one.page.locator(".inbox a").first.wait_for()
     await one.take("home")
-    await one.page.keyboard.press("Control+k")
-    await one.page.get_by_role("dialog").get_by_role("option").first.wait_for()
-    await one.take("palette")
     await one.page.context.close()
 
 

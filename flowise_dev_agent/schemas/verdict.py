@@ -273,7 +273,9 @@ class Verdict(Versioned, Worded):
                 )
             criteria.append(one)
         wrong = any(not good for said in marks.values() for good in said)
-        return self.model_copy(update={"criteria": criteria, "headline": "fails" if wrong else self.headline})
+        # Only a mark makes a flow fail that is done otherwise: the person may take it back.
+        back = "runs" if self.headline == "fails" and self.done else self.headline
+        return self.model_copy(update={"criteria": criteria, "headline": "fails" if wrong else back})
 
     def what_was_shown(self) -> str:
         """Summary of the criteria for a flow that runs: running alone shows no part of the requirement."""

@@ -1,5 +1,7 @@
 """Whole journeys of one person: from the first words to a bot that strangers talk to."""
 
+import re
+
 import httpx2
 import pytest
 from playwright.async_api import expect
@@ -29,6 +31,19 @@ async def test_a_starter_without_a_model_becomes_a_bot_that_strangers_can_ask(
     # One line says what nobody judged; the answers come before the rest.
     await expect(result.get_by_text("No model judged the answers: please read them.", exact=False)).to_be_visible()
     await expect(result.get_by_role("list", name="Criteria")).to_be_hidden()
+    # What the person says of an answer counts first; after a failure Accept is not what the page suggests.
+    accept, tests = result.get_by_role("button", name="Accept", exact=True), result.get_by_role("list", name="Tests")
+    await expect(accept).to_have_class(re.compile("primary"))
+    await tests.get_by_role("button", name="Wrong answer").first.click()
+    await tests.get_by_label("What should the answer have said?").fill("30 days")
+    await screen.press("It is wrong", result)
+    await expect(tests.get_by_text("Judged by you")).to_be_visible(timeout=WORK_MS)
+    await expect(accept).not_to_have_class(re.compile("primary"))
+    assert await screen.violations() == []
+    await page.reload()
+    await expect(tests.get_by_text("Judged by you")).to_be_visible(timeout=WORK_MS)
+    await tests.get_by_role("button", name="Good answer").first.click()
+    await expect(accept).to_have_class(re.compile("primary"))
     await screen.press("Accept", result)
     live = page.get_by_role("region", name="Your bot is live")
     await expect(live).to_be_visible(timeout=WORK_MS)

@@ -108,6 +108,13 @@ async def test_a_persons_mark_counts_first_and_its_test_goes_into_the_set(engine
     assert len((await engine.test_sets.view(FLOW, None, "json")).tests) == 1
     rows = await database.fetch_all("SELECT action FROM audit_log WHERE session_id = %s", (session_id,))
     assert [row["action"] for row in rows].count("test.mark") == 3
+    # What a person takes back makes the flow fail no more.
+    for number in (1, 2):
+        await engine.test_sets.mark(session_id, number, TestMark(good=True), "ada")
+    view = await engine.service.get(session_id)
+    assert view.result is not None
+    assert view.result.verdict is not None
+    assert view.result.verdict.headline == "runs"
 
 
 async def test_what_cannot_be_marked_or_stored_is_refused(engine: Runtime, database: Database) -> None:

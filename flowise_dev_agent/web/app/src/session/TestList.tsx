@@ -3,6 +3,7 @@ import { t } from "../i18n";
 import { worded, wordedList } from "../i18n/texts";
 import { duration } from "../ui/format";
 import { Markdown } from "../ui/Markdown";
+import { Thumbs } from "./Thumbs";
 import { TraceView } from "./TraceView";
 
 const CATEGORIES: Record<NonNullable<Trial["category"]>, string> = {
@@ -24,6 +25,7 @@ interface Test extends Pick<Trial, "question" | "trial" | "passed" | "answer" | 
   used_tools?: string[];
   simulated?: string[];
   human?: Trial["human"];
+  mark?: Trial["mark"];
   trace_sha256?: string | null;
 }
 
@@ -33,7 +35,7 @@ interface Props {
   baseline?: Test[];
   /** What was judged of the answers: until then, that there is one says nothing more. */
   verdict?: Verdict | null;
-  /** The session that keeps the traces of the tests. */
+  /** The session of the tests, which keeps their traces and what the person says of them. */
   session?: string;
 }
 
@@ -96,6 +98,9 @@ export function TestList({ tests, baseline = [], verdict, session }: Props) {
               <p>
                 <small>{notes[index]}</small>
               </p>
+            )}
+            {session && test.answer && (
+              <Thumbs session={session} number={index + 1} question={test.question} mark={test.mark ?? null} />
             )}
             {session && test.trace_sha256 && <TraceView session={session} sha256={test.trace_sha256} />}
             {before && (

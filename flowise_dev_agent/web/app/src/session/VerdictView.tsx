@@ -49,7 +49,7 @@ function headlineOf({ headline, criteria, done }: Verdict): string {
   if (headline === "not_tested" && !done) return t("Could not be tested.");
   if (headline !== "runs") return t(HEADLINES[headline]);
   const shown = criteria.filter(({ state }) => state === "shown").length;
-  const judged = criteria.some((one) => one.judged_by === "model");
+  const judged = criteria.some((one) => one.judged_by === "model" || one.judged_by === "person");
   const known =
     shown > 0 && shown === criteria.length
       ? t("All criteria were shown, but not every part of your wish.")

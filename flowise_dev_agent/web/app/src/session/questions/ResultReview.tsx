@@ -15,7 +15,10 @@ type Iterations = InterruptOf<"result_review">["data"]["iterations"];
 
 /** The tested flow: test answers, open points, and the decision. */
 export function ResultReviewForm({ question, session, busy, send }: FormProps<InterruptOf<"result_review">>) {
-  const { chatflow, draft, tests, baseline, verdict, regressions, warnings, change } = question.data;
+  const { chatflow, draft, baseline, regressions, warnings, change } = question.data;
+  // What the person says of an answer comes after the question.
+  const marked = session.result?.tests.length === question.data.tests.length ? session.result : null;
+  const { tests, verdict } = marked ?? question.data;
   const left = wordedList(question.data, "to_do");
   const { iterations } = question.data;
   const newest = iterations.at(-1)?.iteration;
@@ -110,7 +113,11 @@ export function ResultReviewForm({ question, session, busy, send }: FormProps<In
         busy={busy}
         onChoose={choose}
         // After a failure it is not what the page suggests.
-        doubted={verdict && !verdict.done && verdict.headline !== "not_tested" && !edits ? "accept" : null}
+        doubted={
+          !edits && (verdict?.headline === "fails" || (verdict && !verdict.done && verdict.headline !== "not_tested"))
+            ? "accept"
+            : null
+        }
         composer={{ feedback, label: t("What should be different?"), sends: "iterate" }}
       >
         <EditBar />
