@@ -615,7 +615,6 @@ async def test_ops_that_follow_from_the_values_of_the_plan_need_no_model(catalog
 @pytest.mark.parametrize(
     ("values", "plan"),
     [
-        ([COLDER], {"removals": ["bufferMemory_0"]}),
         ([COLDER], {"nodes": [WRITER, OTHER]}),
         ([COLDER], {"nodes": [WRITER.model_copy(update={"label": "Poet"})]}),
         ([COLDER], {"nodes": [WRITER.model_copy(update={"existing": False})]}),
@@ -628,7 +627,7 @@ async def test_ops_that_follow_from_the_values_of_the_plan_need_no_model(catalog
         ([COLDER.model_copy(update={"value": 0.9})], {}),
         ([], {}),
     ],
-    ids=["removal", "other node", "title", "new node", "part", "branches", "code", "stands", "nothing"],
+    ids=["other node", "title", "new node", "part", "branches", "code", "stands", "nothing"],
 )
 async def test_what_more_than_values_may_follow_from_is_left_to_the_model(
     values: list[PlannedValue], plan: dict[str, Any], catalogue: NodeStore
