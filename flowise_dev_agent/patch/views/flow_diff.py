@@ -302,10 +302,9 @@ def _readable(value: Any) -> Any:
 
 
 def _first_difference(before: Any, after: Any) -> int:
-    if not isinstance(before, str) or not isinstance(after, str):
-        return 0
-    ends = min(len(before), len(after))
-    return next((index for index in range(ends) if before[index] != after[index]), ends)
+    old, new = _as_text(before), _as_text(after)
+    ends = min(len(old), len(new))
+    return next((index for index in range(ends) if old[index] != new[index]), ends)
 
 
 def _as_text(value: Any) -> str:
@@ -318,6 +317,8 @@ def _shown(value: Any, start: int = 0) -> str:
     """A short piece of the value around the first difference."""
     text = _as_text(value)
     begin = max(0, start - _BEFORE_CHANGE) if len(text) > _SHOWN else 0
+    # No name or address is cut at its beginning, if it is not too long.
+    begin = text.rfind(" ", max(0, begin - _BEFORE_CHANGE), begin) + 1 or begin
     piece = on_one_line(text[begin : begin + _SHOWN])
     return f"{'…' if begin else ''}{piece}{'…' if begin + _SHOWN < len(text) else ''}"
 
