@@ -231,6 +231,32 @@ def promote_command(
     )
 
 
+@commands.command("rehearse")
+def rehearse_command(
+    source: Annotated[
+        str | None, typer.Option("--from", help="The instance of today. [default: the first one]")
+    ] = None,
+    to: Annotated[str | None, typer.Option("--to", help="An instance of the new version, empty or not.")] = None,
+    catalogue: Annotated[
+        Path | None, typer.Option(help="In place of --to: a file with the answer of its GET /api/v1/nodes.")
+    ] = None,
+    tests: Annotated[bool, typer.Option("--tests", help="Ask the test set of each flow on both, simulated.")] = False,
+    draft: Annotated[bool, typer.Option("--draft", help="Ask flows without tests a plain question on both.")] = False,
+    report: Annotated[Path | None, typer.Option(help="File for a report in Markdown.")] = None,
+    as_json: AsJson = False,
+    url: Url = None,
+) -> None:
+    """Try all flows of an instance on one of another version of Flowise: findings, versions of nodes, answers.
+
+    What is asked there is a draft, which is removed. Exit codes: 0 none breaks, 1 failed, 3 some would break.
+    """
+    from flowise_dev_agent.cli import rehearse
+
+    wish = rehearse.RehearseWish(source, to, catalogue, tests, draft, report, as_json)
+    if not with_client(url, lambda client: rehearse.rehearse(client, wish)):
+        raise typer.Exit(Exit.NO)
+
+
 @commands.command("sync")
 def sync_command(
     folder: Annotated[Path, typer.Argument(help="Directory with a YAML file for each flow.")] = Path("flows"),
@@ -281,6 +307,29 @@ def flows_list_command(
 ) -> None:
     """List chatflows and agentflows, those changed last first."""
     with_client(url, lambda client: _files().list_flows(client, words, limit=limit, instance=instance, as_json=as_json))
+
+
+@flows_app.command("ending")
+def flows_ending_command(
+    days: Annotated[int, typer.Option(min=0, max=180, help="Models that end within so many days.")] = 90,
+    tests: Annotated[bool, typer.Option("--tests", help="Ask the test set of each with the replacement.")] = False,
+    model: Annotated[
+        str | None, typer.Option("--try", help="Model to try. [default: the newest one like it that the server offers]")
+    ] = None,
+    instance: Instance = None,
+    as_json: AsJson = False,
+    url: Url = None,
+) -> None:
+    """List flows on models whose end is announced, with the date and a replacement. Exit codes: 0 none, 3 there are."""
+    from flowise_dev_agent.cli import model_ends
+
+    if not with_client(
+        url,
+        lambda client: model_ends.list_ending(
+            client, days=days, tests=tests, model=model, instance=instance, as_json=as_json
+        ),
+    ):
+        raise typer.Exit(Exit.NO)
 
 
 @flows_app.command("show")

@@ -143,6 +143,11 @@ async def _tested(
         test: TestFlow = valid(TestFlowText, **given, flow_data=flow_data, kind=kind)
     else:
         test, chatflow_id = valid(TestFlow, **given), await flow_id(client, place, instance)
+    return await held(client, test, chatflow_id, instance)
+
+
+async def held(client: AgentClient, test: TestFlow, chatflow_id: str | None, instance: str | None) -> FlowTestView:
+    """The test at its end, of a flow on the server or of a text. Raises InvalidInputError if it has none."""
     view = await client.test_flow(test, chatflow_id, instance=instance, wait=_LONGEST_TEST_SECS)
     if view.error:
         raise InvalidInputError(f"The flow could not be tested: {view.error.detail}", hint=view.error.hint)

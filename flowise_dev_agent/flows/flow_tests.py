@@ -26,7 +26,7 @@ from flowise_dev_agent.flows.proposals import Proposal, Proposals
 from flowise_dev_agent.flows.test_sets import set_of_flow
 from flowise_dev_agent.models.prices import cost
 from flowise_dev_agent.observability import log_context
-from flowise_dev_agent.patch import Finding, GraphIR, Schemas, errors, payload_sha256
+from flowise_dev_agent.patch import Finding, GraphIR, Schemas, errors, other_versions, payload_sha256
 from flowise_dev_agent.patch.model.model_uses import model_uses
 from flowise_dev_agent.persistence import FlowTestRow, FlowTests, TestSets, Versions
 from flowise_dev_agent.publish import (
@@ -86,8 +86,11 @@ class FlowTestService:
 
     async def validate(self, body: ValidateFlow, instance: str | None) -> ValidatedFlow:
         """Findings of the validator about a flow on an instance. Raises NotAFlowError."""
-        _, findings = await self._checked(body.flow_data, body.kind, self._instances.resolve(instance))
-        return ValidatedFlow(validation=FlowValidation.of(findings))
+        instance_id = self._instances.resolve(instance)
+        _, findings = await self._checked(body.flow_data, body.kind, instance_id)
+        schemas, flow = await self._proposals.schemas(instance_id), GraphIR.from_flow_data(body.flow_data)
+        versions = await asyncio.to_thread(other_versions, flow, schemas)
+        return ValidatedFlow(validation=FlowValidation.of(findings), versions=versions)
 
     async def start(self, chatflow_id: str, body: TestFlow, instance: str | None) -> FlowTestView:
         """Queue a test of a flow on a server, of a version of it, or of its test set. Raises VersionNotFoundError."""

@@ -63,4 +63,5 @@ from flowise_dev_agent.patch.views.flow_diff import (
     hunks,
     is_same_node,
 )
+from flowise_dev_agent.patch.views.node_versions import OtherVersion, other_versions
 from flowise_dev_agent.patch.views.summary import outline, summarize

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from pydantic import ConfigDict, Field, field_validator, model_validator
 
-from flowise_dev_agent.patch import Finding, errors
+from flowise_dev_agent.patch import Finding, OtherVersion, errors
 from flowise_dev_agent.schemas.base import Contract, Failure, Worded
 from flowise_dev_agent.schemas.flow_writes import FlowText, FlowType
 from flowise_dev_agent.schemas.plan import TestCase, numbered
@@ -99,6 +99,9 @@ class ValidatedFlow(Contract):
     """The answer of `POST /flows/validate`."""
 
     validation: FlowValidation
+    versions: list[OtherVersion] = Field(
+        default_factory=list[OtherVersion], description="Nodes whose types have another version on the server."
+    )
 
 
 class TestFlow(RequestBody):

@@ -251,7 +251,7 @@ class FlowWriteResult(Contract):
     settings: FlowSettings = Field(default_factory=FlowSettings, description="Of a new flow, as it is written.")
     findings: list[Finding]
     flow_data: str | None = Field(
-        default=None, description="Of a dry run of an import: what would be written, as text."
+        default=None, description="Of a dry run of an import or a promotion: what would be written, as text."
     )
     difference: Difference | None = Field(
         default=None, description="Of a dry run; for a write see `GET /sessions/{session_id}/change`."

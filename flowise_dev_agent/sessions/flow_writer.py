@@ -184,7 +184,7 @@ class FlowWriter:
             write = _write(proposal, findings)
             shown = await asyncio.to_thread(_difference, proposal)
             # An import writes only the caller's content; a flow on the server may hold content of others.
-            flow_data = proposal.flow_data if proposal.operation == "import" else None
+            flow_data = proposal.flow_data if proposal.operation != "apply" else None
             return _shown(write, proposal.instance_id, "checked").model_copy(
                 update={
                     "valid": proposal.operation == "restore" or not problems,

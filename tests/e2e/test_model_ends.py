@@ -1,5 +1,6 @@
 """Models that have ended or end soon, on a real Flowise: in flows that exist, and in plans of new ones."""
 
+import json
 import re
 from pathlib import Path
 
@@ -24,6 +25,12 @@ async def test_a_flow_on_a_model_that_ended_is_warned_of_with_what_the_server_of
         mended = row.flow_data.replace(f'"{name}"', f'"{replacement}"')
         said = (await ok(await http.post("/flows/validate", json={"flow_data": mended})))["validation"]
         assert not [one for one in said["warnings"] if one["code"].startswith("MODEL_END")]
+    async with http_of(service) as http:
+        await ok(await http.put(f"/flows/{row.id}/tests", json={"tests": [{"turns": ["Hello"]}]}))
+    listed = await run_command(service, tmp_path, "flows", "ending", "--json", "--tests", code=3)
+    told = [one for one in json.loads(listed)["flows"] if one["id"] == row.id]
+    ends = {"model": name, "day": warning["params"]["day"], "replacement": replacement, "passed": True}
+    assert told == [{"id": row.id, "name": row.name, **ends}]
     printed = await run_command(service, tmp_path, "flows", "check", row.id)
     assert warning["params"]["day"] in printed
     assert replacement in printed
