@@ -1,6 +1,7 @@
 """Flows are built and changed by hand in the picture, without a sentence: connected, moved, set, tested, accepted."""
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -127,7 +128,13 @@ async def test_on_a_phone_a_node_is_set_in_the_picture_and_somebody_elses_change
     await page.set_viewport_size(SIZES[1])
     await page.goto(f"{screen.url}/#/f/{row.id}/default")
     await screen.press("Picture")
-    await page.locator('.react-flow__node[data-id="chatOpenAI_0"]').click()
+    # On a phone the flow is a list, from its end to what feeds it.
+    listed = page.get_by_role("list", name="The flow as a list")
+    await expect(listed.get_by_role("button")).to_have_text(
+        [re.compile("Conversation Chain$"), re.compile("OpenAI"), re.compile("Memory")]
+    )
+    assert await screen.violations() == []
+    await listed.get_by_role("button", name="OpenAI").click()
     form = page.locator(".node-form")
     await form.get_by_label("Temperature").fill("0.2")
     await form.get_by_label("Temperature").blur()
@@ -200,3 +207,36 @@ async def test_no_form_of_a_changed_template_shows_what_its_flow_does_not_have(
                     wrong.append((name, node.id, field, value[:40], text[:40]))
     assert wrong == [], wrong
     assert seen > 500
+
+
+async def test_three_flows_are_changed_by_hand_at_once_and_several_nodes_together_with_undo(
+    screen: Screen, flowise_flows: FlowiseClient
+) -> None:
+    page = screen.page
+    rows = [await make_flow(flowise_flows) for _ in range(3)]
+    for row in rows:
+        await page.goto(f"{screen.url}/#/f/{row.id}/default")
+        await page.locator('.react-flow__node[data-id="chatOpenAI_0"]').click()
+        await page.locator('.react-flow__node[data-id^="bufferMemory"]').click(modifiers=["Shift"])
+        await expect(page.get_by_role("group", name="2 selected")).to_be_visible()
+        await page.keyboard.press("Control+d")
+        # Two copies at their places, and no line between them.
+        await expect(page.locator(".change-words")).to_have_count(4)
+        await screen.press("Add a note")
+        note = page.locator(".node-details").get_by_label("Note")
+        await note.fill("Mind the budget.")
+        await note.blur()
+        await expect(page.locator(".change-words")).to_have_count(6)
+        await expect(page.locator(".fnode.note", has_text="Mind the budget")).to_have_count(1)
+    # Each flow has kept its own list; undo takes back one step after the other.
+    for row in rows:
+        await page.goto(f"{screen.url}/#/f/{row.id}/default")
+        await expect(page.locator(".change-words")).to_have_count(6)
+        await screen.press("Undo")
+        await screen.press("Undo")
+        await expect(page.locator(".change-words")).to_have_count(4)
+        await screen.press("Undo")
+        await expect(page.locator(".change-words")).to_have_count(0)
+        await screen.press("Redo")
+        await expect(page.locator(".change-words")).to_have_count(4)
+    assert await screen.violations() == []

@@ -61,11 +61,9 @@ async def test_the_focus_is_never_lost_on_the_way_through_views_and_dialogs(
 
     # Links in a view go away with it.
     await enter(page, link("Flowise Dev Agent"))
-    await enter(page, link("Build step by step"))
-    await expect(page.get_by_label("Name", exact=True)).to_be_visible(timeout=WORK_MS)
-    await enter(page, button("Add to sources"))
-    await enter(page, button("Remove"))
-    await enter(page, link("← Sessions"))
+    await enter(page, link("Build by hand"))
+    await expect(page.get_by_label("Name of the new flow")).to_be_visible(timeout=WORK_MS)
+    await enter(page, link("All flows"))
     await enter(page, page.locator(f'.flow-card-main[href*="{row.id}"]'))
     await expect(page.get_by_role("heading", level=1)).to_have_text(row.name)
     await enter(page, link("History").first)

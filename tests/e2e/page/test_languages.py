@@ -69,7 +69,7 @@ LOADING = re.compile(r"geladen…|^Lädt…|werden geprüft|^(Chargement|Cargand
 #: All views but the API's reference, which is that of the document.
 VIEWS = (
     "/",
-    "/build",
+    "/new",
     "/f/{id}/default",
     "/f/{id}/default/try",
     "/history/{id}",

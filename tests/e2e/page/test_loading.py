@@ -108,7 +108,7 @@ async def test_nothing_moves_on_any_screen_while_it_loads(screen: Screen, flowis
         f"/s/{session}": page.get_by_role("heading", name="The plan"),
         f"/f/{row.id}/default": page.get_by_label("What should be different?"),
         f"/history/{row.id}": page.get_by_text("No versions yet"),
-        "/build": page.get_by_label("Name", exact=True),
+        "/new": page.get_by_label("Name of the new flow"),
         "/patterns": page.get_by_role("heading", level=1),
         "/instances": page.get_by_label("Instance default"),
         "/knowledge": page.get_by_role("button", name="Refresh").first,

@@ -4,11 +4,11 @@ from collections.abc import AsyncIterator
 
 import pytest
 import pytest_asyncio
-from playwright.async_api import expect
+from playwright.async_api import FilePayload, expect
 
 from flowise_dev_agent.devkit.standin import ModelStandIn
 from flowise_dev_agent.flowise import FlowiseClient
-from tests.e2e.page.screen import SIZES, Screen
+from tests.e2e.page.screen import Screen
 from tests.e2e.scripted import READS, script
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.nightly]
@@ -29,38 +29,12 @@ async def stores(flowise_flows: FlowiseClient) -> AsyncIterator[None]:
             await flowise_flows.delete_document_store(store.id)
 
 
-async def test_a_store_that_exists_is_chosen_where_a_flow_is_built_step_by_step(screen: Screen) -> None:
-    page = screen.page
-    await page.get_by_role("link", name="Build step by step").click()
-    await page.get_by_label("Name", exact=True).fill("Travel desk")
-    await screen.press("Add to sources")
-    await page.get_by_label("Kind").last.select_option("store")
-    # Only what a store needs is asked for.
-    await expect(page.get_by_label("Text", exact=True)).to_have_count(0)
-    choice = page.get_by_label("Document store", exact=True)
-    for size in SIZES:
-        await page.set_viewport_size(size)
-        await expect(choice.locator("option", has_text=RULES)).to_have_count(1)
-        assert await screen.violations() == []
-        assert await screen.overflow() <= 0
-    await choice.select_option(RULES)
-    await screen.press("Start")
-    plan = await screen.question("The plan")
-    built = plan.get_by_role("list", name="What is built")
-    await expect(built.get_by_role("button", name="Document Store")).to_be_visible()
-    await expect(plan.get_by_text("PLACEHOLDER")).to_have_count(0)
-    # The session as a form has it again.
-    await page.get_by_role("button", name="More").click()
-    await page.get_by_role("link", name="Open as form").click()
-    await expect(page.get_by_label("Document store", exact=True)).to_have_value(RULES)
-
-
 async def test_a_session_says_how_far_it_is_with_filling_a_store(reading: Screen, standin: ModelStandIn) -> None:
     script(standin, READS)
     screen = reading
     page = screen.page
     text = b"# Vacation\n\nEverybody has thirty days of vacation."
-    notes = {"name": "vacation.md", "mimeType": "text/markdown", "buffer": text}
+    notes = FilePayload(name="vacation.md", mimeType="text/markdown", buffer=text)
     await page.locator("input[type=file]").set_input_files(notes)
     await expect(page.locator(".chip", has_text="vacation.md")).to_be_visible()
     await screen.start("Build a bot with GPT-4o that answers from our notes in a document store of its own")

@@ -107,7 +107,7 @@ async def test_words_about_a_flow_are_declined_with_the_ways_that_need_no_model(
     await expect(ways.get_by_role("link", name="Edit by hand in Flowise")).to_have_attribute(
         "href", re.compile(flow.id)
     )
-    await expect(ways.get_by_role("link", name="Build step by step")).to_be_visible()
+    await expect(ways.get_by_role("link", name="Change it by hand")).to_be_visible()
     assert await screen.violations() == []
     await screen.press("Rename", ways)
     await screen.page.get_by_label("New name").fill("First desk")

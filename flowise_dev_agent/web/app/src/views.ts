@@ -17,7 +17,6 @@ export interface Place {
   view?: View;
 }
 
-const Build = () => import("./sessions/BuildPage").then((module) => module.BuildPage);
 const Flow = () => import("./flow/FlowPage").then((module) => module.FlowPage);
 
 const ofHome = () => [
@@ -47,8 +46,6 @@ export const PLACES: Place[] = [
     asks: ofSession,
   },
   { path: "/new", load: () => import("./flow/FlowPage").then((module) => module.NewFlowPage) },
-  { path: "/build", load: Build },
-  { path: "/build/:id", load: Build },
   { path: "/f/:id/:instance?", load: Flow, asks: ofFlow },
   { path: "/f/:id/:instance/:action", load: Flow, asks: ofFlow },
   { path: "/history/:id", load: () => import("./flow/HistoryPage").then((module) => module.HistoryPage) },

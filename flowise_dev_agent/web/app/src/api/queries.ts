@@ -58,7 +58,7 @@ export const credentialTypes = (instance: string | undefined) =>
     staleTime: 60_000,
   });
 
-/** The parts of a flow that is built step by step. */
+/** The parts of a form. */
 export const designSchema = () =>
   queryOptions({
     queryKey: ["design-schema"],
@@ -73,15 +73,6 @@ export const documentStores = (instance: string | undefined) =>
     queryFn: ({ signal }) => dataOf(api.GET("/document-stores", { params: { query: { instance } }, signal })),
     retry: false,
     staleTime: 10_000,
-  });
-
-/** What a session builds, as a design and as the form for another one. */
-export const sessionDesign = (session_id: string) =>
-  queryOptions({
-    queryKey: ["design", session_id],
-    queryFn: ({ signal }) =>
-      dataOf(api.GET("/sessions/{session_id}/design", { params: { path: { session_id } }, signal })),
-    retry: false,
   });
 
 /** A node type with its fields. */

@@ -3,9 +3,11 @@ import { useContext } from "react";
 import type { CanvasNode } from "../api/types";
 import { t } from "../i18n";
 import { findingText } from "../i18n/texts";
-import { type Building, cut, isStep } from "./building";
+import { type Building, cut, isStep, portName } from "./building";
 import { EditingContext } from "./edits";
-import { branchOf } from "./layout";
+
+/** Findings that are shown at once: more of them would push the fields away that mend them. */
+const FEW = 2;
 
 export function BuildSection({ node, building }: { node: CanvasNode; building: Building }) {
   const editing = useContext(EditingContext);
@@ -15,25 +17,30 @@ export function BuildSection({ node, building }: { node: CanvasNode; building: B
   return (
     <div className="stack tight build-section">
       {found.length > 0 && (
-        <ul className="plain stack tight" aria-label={t("What is missing here")}>
-          {found.map((one) => {
-            const input = one.code === "REQUIRED_ANCHOR_UNCONNECTED" ? port("inputs", one.field) : undefined;
-            return (
-              <li key={`${one.code} ${one.field}`} className={one.severity === "error" ? "note bad" : "note warn"}>
-                <p>{findingText(one)}</p>
-                {input && (
-                  <button
-                    type="button"
-                    className="button small"
-                    onClick={() => building.ask({ kind: "input", node, port: input })}
-                  >
-                    {t("Choose what goes there")}
-                  </button>
-                )}
-              </li>
-            );
-          })}
-        </ul>
+        <details open={found.length <= FEW}>
+          <summary className={found.some((one) => one.severity === "error") ? "problem" : ""}>
+            {t("Still missing: {{number}}", { number: found.length })}
+          </summary>
+          <ul className="plain stack tight" aria-label={t("What is missing here")}>
+            {found.map((one) => {
+              const input = one.code === "REQUIRED_ANCHOR_UNCONNECTED" ? port("inputs", one.field) : undefined;
+              return (
+                <li key={`${one.code} ${one.field}`} className={one.severity === "error" ? "note bad" : "note warn"}>
+                  <p>{findingText(one)}</p>
+                  {input && (
+                    <button
+                      type="button"
+                      className="button small"
+                      onClick={() => building.ask({ kind: "input", node, port: input })}
+                    >
+                      {t("Choose what goes there")}
+                    </button>
+                  )}
+                </li>
+              );
+            })}
+          </ul>
+        </details>
       )}
       <label className="field">
         {t("Name")}
@@ -57,7 +64,7 @@ export function BuildSection({ node, building }: { node: CanvasNode; building: B
             <legend>{side === "inputs" ? t("Comes in") : t("Leads to")}</legend>
             {ports.map((one, index) => (
               <div key={one.id} className="port-row">
-                <span>{nameOf(node, side, index) || (side === "inputs" ? t("Steps before") : t("Next step"))}</span>
+                <span>{portName(node, side, index) || (side === "inputs" ? t("Steps before") : t("Next step"))}</span>
                 {ends(building, node, one.id).map(({ edge, other }) => (
                   <span key={edge.id} className="chip">
                     {other.label}
@@ -75,7 +82,7 @@ export function BuildSection({ node, building }: { node: CanvasNode; building: B
                   <button
                     type="button"
                     className="button plain small"
-                    aria-label={t("Add to {{list}}", { list: nameOf(node, side, index) || node.label })}
+                    aria-label={t("Add to {{list}}", { list: portName(node, side, index) || node.label })}
                     onClick={() => building.ask({ kind: side === "inputs" ? "input" : "output", node, port: one })}
                   >
                     +
@@ -100,9 +107,6 @@ export function BuildSection({ node, building }: { node: CanvasNode; building: B
     </div>
   );
 }
-
-const nameOf = (node: CanvasNode, side: "inputs" | "outputs", index: number): string =>
-  (side === "outputs" && branchOf(node, index)) || (isStep(node) ? "" : (node[side][index]?.label ?? ""));
 
 /** What a port is connected to. */
 function ends({ nodes, edges }: Building, node: CanvasNode, handle: string) {

@@ -5,6 +5,7 @@ import { flowPreview, nodeType } from "../api/queries";
 import type { CanvasNode, CanvasView, FlowPreview } from "../api/types";
 import { t } from "../i18n";
 import { useUndoKeys } from "../session/EditBar";
+import { isNarrow } from "../session/Workbench";
 import { ErrorNote } from "../ui/ErrorNote";
 import { fieldsOf, type Schema, type Values } from "../ui/form/schema";
 import { offerActions } from "../ui/paletteActions";
@@ -28,6 +29,7 @@ import { Legend } from "./FlowDiff";
 import { inWords } from "./layout";
 import { type Marked, previewed, unmarked } from "./merge";
 import { NodeDetails } from "./NodeDetails";
+import { Outline } from "./Outline";
 
 const TypePicker = lazy(() => import("./TypePicker").then((module) => ({ default: module.TypePicker })));
 
@@ -57,6 +59,8 @@ interface Props {
 export function Builder({ graph, instance, editing, drawn, error, actions }: Props) {
   const [chosen, choose] = useState<string | null>(null);
   const [picked, pick] = useState<string[]>([]);
+  // On a phone nothing can be dragged: the list is the editor.
+  const [listed, list] = useState(isNarrow);
   const [place, ask] = useState<Place | null>(null);
   const queries = useQueryClient();
   const flow = useMemo<Marked>(() => {
@@ -169,37 +173,52 @@ export function Builder({ graph, instance, editing, drawn, error, actions }: Pro
   };
   useEffect(() => offerActions(offered));
 
+  const tools = (
+    <>
+      <button type="button" className="button small" aria-pressed={listed} onClick={() => list(!listed)}>
+        {t("As a list")}
+      </button>
+      <button type="button" className="button small" onClick={() => ask(FREE)}>
+        {t("Add a node…")}
+      </button>
+      <button type="button" className="button small" onClick={note}>
+        {t("Add a note")}
+      </button>
+      {several.length > 0 && (
+        <fieldset className="row picked" aria-label={t("{{number}} selected", { number: several.length })}>
+          <span className="badge live" role="status">
+            {t("{{number}} selected", { number: several.length })}
+          </span>
+          {SEVERAL.map(([name, key]) => (
+            <button key={key} type="button" className="button small" onClick={() => act(several, key)}>
+              {t(name)}
+            </button>
+          ))}
+        </fieldset>
+      )}
+      <Legend marked={flow} />
+    </>
+  );
   return (
     <EditingContext value={editing}>
       <BuildingContext value={context}>
         <div className="change-canvas">
-          <FlowCanvas
-            flow={flow}
-            label={inWords({ kind: drawn?.preview.kind ?? "", nodes, edges, cut: false })}
-            chosen={chosen}
-            onChoose={choose}
-            onPick={pick}
-          >
-            <button type="button" className="button small" onClick={() => ask(FREE)}>
-              {t("Add a node…")}
-            </button>
-            <button type="button" className="button small" onClick={note}>
-              {t("Add a note")}
-            </button>
-            {several.length > 0 && (
-              <fieldset className="row picked" aria-label={t("{{number}} selected", { number: several.length })}>
-                <span className="badge live" role="status">
-                  {t("{{number}} selected", { number: several.length })}
-                </span>
-                {SEVERAL.map(([name, key]) => (
-                  <button key={key} type="button" className="button small" onClick={() => act(several, key)}>
-                    {t(name)}
-                  </button>
-                ))}
-              </fieldset>
-            )}
-            <Legend marked={flow} />
-          </FlowCanvas>
+          {listed ? (
+            <div className="outline-view">
+              <div className="canvas-tools">{tools}</div>
+              <Outline building={context} chosen={chosen} onChoose={choose} />
+            </div>
+          ) : (
+            <FlowCanvas
+              flow={flow}
+              label={inWords({ kind: drawn?.preview.kind ?? "", nodes, edges, cut: false })}
+              chosen={chosen}
+              onChoose={choose}
+              onPick={pick}
+            >
+              {tools}
+            </FlowCanvas>
+          )}
           {flow.nodes.length === 0 && (
             <Empty>
               <button type="button" className="button primary" onClick={() => ask(FREE)}>

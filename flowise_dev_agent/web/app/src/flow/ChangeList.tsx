@@ -10,6 +10,9 @@ import { ErrorNote } from "../ui/ErrorNote";
 import { EditingContext } from "./edits";
 import { useHandSession } from "./handSession";
 
+/** Moves that are told as one. */
+const MANY = 4;
+
 interface Props {
   /** Null for a new flow. */
   chatflowId: string | null;
@@ -30,6 +33,8 @@ export function ChangeList({ chatflowId, instance, name, drawn }: Props) {
   const told = drawn?.edits.length === edits.length ? drawn.edits : [];
   const wrong = (index: number) => drawn?.findings.find((one) => one.op_index === index);
   const broken = edits.some((_, index) => told.length > 0 && wrong(index)?.severity === "error");
+  // Tidying up is one change to a person.
+  const moved = edits.filter((one) => one.op_type === "SetPosition");
   const touched = edits.length > 0 || Boolean(editing.undo ?? editing.redo);
   if (!touched && chatflowId)
     return (
@@ -62,7 +67,21 @@ export function ChangeList({ chatflowId, instance, name, drawn }: Props) {
       )}
       {edits.length > 0 && (
         <ol className="change-steps" aria-label={t("Your changes")}>
+          {moved.length >= MANY && (
+            <li>
+              <span className="change-words">{t("Moved: {{number}} nodes", { number: moved.length })}</span>
+              <button
+                type="button"
+                className="button plain small"
+                aria-label={t("Take out all moves")}
+                onClick={() => editing.takeOut(...moved)}
+              >
+                ✕
+              </button>
+            </li>
+          )}
           {edits.map((edit, index) => {
+            if (moved.length >= MANY && edit.op_type === "SetPosition") return null;
             const view = told[index];
             const finding = told.length > 0 ? wrong(index) : undefined;
             return (

@@ -29,7 +29,7 @@ export const Edges = memo(function Edges({ nodes, edges }: Marked) {
           return from && to && start && end ? <Edge key={one.edge.id} {...one} {...{ from, to, start, end }} /> : null;
         })}
         {back.map(({ id, path }) => (
-          <g key={`back ${id}`} className="edge way-back">
+          <g key={`back ${id}`} className="way-back">
             <path d={path} markerEnd="url(#way-back)" />
           </g>
         ))}

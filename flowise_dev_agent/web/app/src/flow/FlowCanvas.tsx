@@ -26,7 +26,7 @@ import { Edges, LineButtons } from "./Edges";
 import { type Edit, EditingContext } from "./edits";
 import { HighlightContext, type RunStep } from "./highlight";
 import { KeyboardNavigation } from "./KeyboardNavigation";
-import { type Box, boxesOf, firstOf, portTop } from "./layout";
+import { type Box, bounds, boxesOf, firstOf, portTop } from "./layout";
 import { type Marked, type MarkedEdge, type MarkedNode, unmarked } from "./merge";
 import { DistanceContext, NodeBox, type NodeBoxType } from "./NodeBox";
 import { Overview } from "./Overview";
@@ -47,6 +47,8 @@ const TINY = 0.15;
 /** Below this zoom all nodes are there, seen or not. */
 const WHOLE = 0.3;
 const LETTERS_PX = 11;
+/** A chosen node becomes no smaller than this share when its details take room. */
+const SMALLER = 0.75;
 /** Letters of names grow in steps, so that not each step of a zoom paints them again. */
 const LETTERS = [14, 18, 24, 32, 44, 60];
 /** After this time without another step a zoom has ended. */
@@ -221,7 +223,7 @@ export function FlowCanvas({ flow, label, chosen = null, onChoose, onPick, child
                 </button>
               </Panel>
             )}
-            <Fit of={`${drawn.length} ${tidied}`} byHand={byHand} seen={chosen ? boxes.get(chosen) : undefined} />
+            <Fit of={`${drawn.length} ${tidied}`} byHand={byHand} boxes={boxes} chosen={chosen} />
           </Plane>
         </Distance>
       </ReactFlowProvider>
@@ -273,25 +275,28 @@ function Dots() {
 interface FitProps {
   of: string;
   byHand: RefObject<boolean>;
-  /** The chosen node. */
-  seen: Box | undefined;
+  boxes: Map<string, Box>;
+  chosen: string | null;
 }
 
 /**
- * Fits the flow into the window again when its nodes or the size of the canvas change. While a node is chosen, or once
- * the person has moved the picture, it stays and only goes to a chosen node that is out of sight.
+ * Fits the flow into the window again when its nodes or the size of the canvas change. Once the person has moved the
+ * picture, or where a chosen node would become much smaller, it only goes to a node that is out of sight.
  */
-function Fit({ of, byHand, seen }: FitProps) {
+function Fit({ of, byHand, boxes, chosen }: FitProps) {
   const { fitView, setCenter } = useReactFlow();
   const width = useStore((state) => state.width);
   const height = useStore((state) => state.height);
   const store = useStoreApi();
+  const seen = chosen ? boxes.get(chosen) : undefined;
   const [x, y] = [seen?.x, seen?.y];
   // biome-ignore lint/correctness/useExhaustiveDependencies: these are what it is fitted to
   useEffect(() => {
     const frame = requestAnimationFrame(() => {
-      if (!byHand.current && !seen) return void fitView(height < LOW ? FIT_LOW : FIT);
       const [left, top, zoom] = store.getState().transform;
+      const all = bounds(boxes.values());
+      const fitting = Math.min(width / all.width, height / all.height);
+      if (!byHand.current && (!seen || fitting > zoom * SMALLER)) return void fitView(height < LOW ? FIT_LOW : FIT);
       const inSight = (at: number, from: number, long: number, most: number) =>
         from * zoom + at >= 0 && (from + long) * zoom + at <= most;
       if (!seen || (inSight(left, seen.x, seen.width, width) && inSight(top, seen.y, seen.height, height))) return;

@@ -2,9 +2,9 @@ import { Handle, type Node, type NodeProps, Position, useConnection } from "@xyf
 import { type CSSProperties, createContext, memo, useContext } from "react";
 import type { CanvasNode } from "../api/types";
 import { t } from "../i18n";
-import { type Building, BuildingContext, fits } from "./building";
+import { type Building, BuildingContext, fits, portName } from "./building";
 import { InsideOf, initials, NodeIcon } from "./icons";
-import { branchOf, hasMoreParams, portTop, shownParams, tone } from "./layout";
+import { hasMoreParams, portTop, shownParams, tone } from "./layout";
 import { MarkBadge, SIGNS } from "./MarkBadge";
 import type { Mark } from "./merge";
 import { readable } from "./readable";
@@ -160,9 +160,7 @@ function Handles({ node, open, building }: { node: CanvasNode; open: string[]; b
             tabIndex={-1}
             className={`plus nodrag ${side}`}
             style={style}
-            aria-label={t("Add to {{list}}", {
-              list: (side === "outputs" && branchOf(node, index)) || port.label || node.label,
-            })}
+            aria-label={t("Add to {{list}}", { list: portName(node, side, index) || node.label })}
             onClick={(event) => {
               event.stopPropagation();
               building.ask({ kind: side === "inputs" ? "input" : "output", node, port });

@@ -49,7 +49,7 @@ export function arranged(nodes: CanvasNode[], edges: { source: string; target: s
 
 /** Width for each pixel of height from which a flow is a line that is too long to read at once. */
 const LINE = 5;
-const LONG = 2_000;
+const LONG = 1_500;
 
 /** A long line goes on in a second row. */
 function fold(graph: Graph): void {

@@ -4,6 +4,7 @@ import type { CanvasEdge, CanvasNode, Finding } from "../api/types";
 import { t } from "../i18n";
 import type { Values } from "../ui/form/schema";
 import { type Edit, freeId } from "./edits";
+import { branchOf } from "./layout";
 
 type Port = CanvasNode["inputs"][number];
 
@@ -55,6 +56,10 @@ export function leadsBack({ edges }: Pick<Building, "edges">, from: CanvasNode, 
   for (const id of reached) for (const edge of edges) if (edge.source === id) reached.add(edge.target);
   return reached.has(from.id);
 }
+
+/** The words at a port; "" where a step has one way in or out only. */
+export const portName = (node: CanvasNode, side: "inputs" | "outputs", index: number): string =>
+  (side === "outputs" && branchOf(node, index)) || (isStep(node) ? "" : (node[side][index]?.label ?? ""));
 
 /** The op that connects or cuts an output and an input. */
 export function lineOf(

@@ -54,7 +54,7 @@ export interface Editing {
   /** Remove a node, or keep it after all. */
   toggleRemoval: (node_id: string) => void;
   remove: (ids: string[]) => void;
-  takeOut: (edit: Edit) => void;
+  takeOut: (...edits: Edit[]) => void;
   undo: (() => void) | null;
   redo: (() => void) | null;
   clear: () => void;
@@ -72,7 +72,7 @@ export function useEdits(subject: string, builds = false): Editing {
   const before = past.at(-1);
   const after = future[0];
   const add = (...ops: Edit[]) => go(ops.reduce(withOp, now));
-  const takeOut = (edit: Edit) => go(without(now, edit));
+  const takeOut = (...edits: Edit[]) => go(edits.reduce(without, now));
   return {
     edits: now,
     base,

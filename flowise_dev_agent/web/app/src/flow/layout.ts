@@ -114,7 +114,7 @@ export function insideOf(node: CanvasNode) {
 }
 
 const MARKUP = /<[^>]+>/g;
-const BRANCH = 26;
+const BRANCH = 30;
 
 /** The name of a branch: the scenario, what is compared, or what the person decides; "" where there is one way only. */
 export function branchOf(node: CanvasNode, index: number): string {
@@ -122,11 +122,12 @@ export function branchOf(node: CanvasNode, index: number): string {
   if (!port || node.outputs.length < 2 || node.kind === "node") return "";
   const compared = rowsOf(node, "conditions");
   const row = compared[index];
-  const said = row
-    ? [row.value1, row.operation, row.value2].map((one) => String(one ?? "")).join(" ")
-    : compared.length > 0 && index === compared.length
-      ? t("else")
-      : String(rowsOf(node, "conditionAgentScenarios")[index]?.scenario ?? "");
+  const said =
+    row && (row.value1 || row.value2)
+      ? [row.value1, row.operation, row.value2].map((one) => String(one ?? "")).join(" ")
+      : compared.length > 0 && index === compared.length
+        ? t("else")
+        : String(rowsOf(node, "conditionAgentScenarios")[index]?.scenario ?? "");
   const words = said.replace(MARKUP, "").replace(/\s+/g, " ").trim() || port.label;
   return words.length > BRANCH ? `${words.slice(0, BRANCH)}…` : words;
 }

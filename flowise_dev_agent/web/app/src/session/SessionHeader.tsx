@@ -57,11 +57,6 @@ export function SessionHeader({ session, onTry }: Props) {
               {t("Rename")}
             </button>
             <span className="room" />
-            {(session.plan || session.interrupt?.type === "plan_approval") && (
-              <Link href={`/build/${id}`} className="button plain">
-                {t("Open as form")}
-              </Link>
-            )}
             {session.chatflow_id && (
               <Link href={`/history/${session.chatflow_id}`} className="button plain">
                 {t("History")}

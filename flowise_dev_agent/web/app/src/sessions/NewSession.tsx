@@ -109,9 +109,6 @@ export function NewSession({ draft, keep, first, arrived }: Props) {
           <Link href="/new" className="button">
             {t("Build by hand")}
           </Link>
-          <Link href="/build" className="button">
-            {t("Build step by step")}
-          </Link>
           <ExpectedCost kind={draft.operation === "auto" ? undefined : draft.operation} />
           <span className="push">{!begun && <HealthLine health={service.data} error={service.error} />}</span>
         </div>
@@ -137,24 +134,22 @@ export function NewSession({ draft, keep, first, arrived }: Props) {
         )}
         {about?.offer && !begun && <small>{worded(about, "offer")}</small>}
         <ErrorNote error={start.error} />
-        <ul className={first ? "plain examples" : "plain row"} aria-label={t("Examples")}>
+        <ul className="plain examples" aria-label={t("Examples")}>
           {EXAMPLES.slice(0, first ? EXAMPLES.length : SHORT_LIST).map((example) => (
             <li key={example.title}>
               <button
                 type="button"
-                className={first ? "example" : "chip"}
+                className="example"
                 onClick={() => {
                   set({ requirement: example.requirement });
                   field.current?.focus();
                 }}
               >
-                {first && (
-                  <span aria-hidden="true">
-                    <Sketch categories={example.nodes} />
-                  </span>
-                )}
+                <span aria-hidden="true">
+                  <Sketch categories={example.nodes} />
+                </span>
                 <span>{t(example.title)}</span>
-                {first && <small>{t(example.needs)}</small>}
+                <small>{t(example.needs)}</small>
               </button>
             </li>
           ))}

@@ -29,11 +29,9 @@ export function Palette({ views, onClose }: Props) {
       queryFn: ({ signal }) => listSessions({ query: query || undefined, limit: SHOWN }, signal),
       placeholderData: (before) => before,
     }).data?.sessions ?? [];
-  const places = [
-    ...views,
-    { path: "/new", title: t("Build by hand") },
-    { path: "/build", title: t("Build step by step") },
-  ].filter((one) => one.title.toLowerCase().includes(query.toLowerCase()));
+  const places = [...views, { path: "/new", title: t("Build by hand") }].filter((one) =>
+    one.title.toLowerCase().includes(query.toLowerCase()),
+  );
   const [offered] = useState(actionsNow);
   // At once, so that Enter takes the first.
   const actions = offered

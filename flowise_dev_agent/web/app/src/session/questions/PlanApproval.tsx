@@ -182,17 +182,16 @@ export function PlanApprovalForm({ question, session, busy, send }: FormProps<In
             )}
             <PlainOperation operation="copy" flow={target} instance={session.instance} />
             <PlainOperation operation="update" flow={target} instance={session.instance} />
-            <Link href="/build" className="button">
-              {t("Build step by step")}
+            <Link href={`/f/${target.id}/${session.instance}`} className="button">
+              {t("Change it by hand")}
             </Link>
           </section>
         )}
         {question.reason === "declined" && contract.operation === "create" && (
           <p>
-            <Link href={`/build/${session.thread_id}`} className="button">
-              {t("Build step by step")}
-            </Link>{" "}
-            <small>{t("Your words are in its form already.")}</small>
+            <Link href="/new" className="button">
+              {t("Build by hand")}
+            </Link>
           </p>
         )}
         {approvable && <EditBar />}

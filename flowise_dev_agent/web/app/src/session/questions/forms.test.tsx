@@ -169,7 +169,7 @@ it("shows once that something cannot be built, and asks for another requirement"
   const options = [option("request_changes", "Ask for something else"), CANCEL];
   const { sent, press } = show(PlanApprovalForm, { ...PLAN, contract: declined, approaches: [] }, options, "declined");
   expect(screen.queryByText("A time machine")).toBeNull();
-  expect(screen.getByRole("link", { name: "Build step by step" }).getAttribute("href")).toMatch(/\/build\/s1$/);
+  expect(screen.getByRole("link", { name: "Build by hand" }).getAttribute("href")).toMatch(/\/new$/);
   await userEvent.type(screen.getByLabelText("What should be built instead?"), "a support bot");
   await press("Ask for something else");
   expect(sent).toEqual([{ action: "request_changes", feedback: "a support bot" }]);
