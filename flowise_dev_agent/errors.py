@@ -321,6 +321,12 @@ class CertificateNotSignableError(AgentError):
     code = "certificate_not_signable"
 
 
+class GuardNotFoundError(AgentError):
+    """A flow that is not guarded."""
+
+    code = "guard_not_found"
+
+
 class NoCertificateError(AgentError):
     """A session in which no tested version was accepted, or whose tests are not kept."""
 

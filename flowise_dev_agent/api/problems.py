@@ -56,6 +56,7 @@ _STATUS: dict[type[errors.AgentError], int] = {
     errors.ShareNotSignableError: 409,
     errors.CertificateNotSignableError: 409,
     errors.NoCertificateError: 409,
+    errors.GuardNotFoundError: 404,
     errors.DeliveryNotFoundError: 404,
     errors.AttachmentNotFoundError: 404,
     errors.ArtifactNotFoundError: 404,

@@ -204,6 +204,46 @@ def import_tests_command(
     with_client(url, lambda client: _flow_tests().import_tests(client, flow, file, instance=instance, as_json=as_json))
 
 
+guard_app = typer.Typer(help="Flows whose test sets are held on a schedule and after changes.", no_args_is_help=True)
+flows_app.add_typer(guard_app, name="guard")
+
+
+@guard_app.command("set")
+def guard_set_command(
+    flow: FlowId,
+    every: Annotated[float, typer.Option(min=1, max=744, help="Hours between two runs.")] = 24,
+    real: Annotated[bool, typer.Option("--real", help="Ask the flow itself: it really calls what it calls.")] = False,
+    usd: Annotated[float, typer.Option(min=0, max=10_000, help="Ceiling of a month.")] = 5,
+    webhook: Annotated[str | None, typer.Option(help="Gets the event flow.failing.")] = None,
+    instance: Instance = None,
+    as_json: AsJson = False,
+    url: Url = None,
+) -> None:
+    """Guard a flow, or change how."""
+    from flowise_dev_agent.schemas.guards import GuardSettings
+
+    settings = GuardSettings(every_hours=every, real=real, usd_per_month=usd, webhook_url=webhook)
+    with_client(url, lambda client: _flow_tests().set_guard(client, flow, settings, instance=instance, as_json=as_json))
+
+
+@guard_app.command("status")
+def guard_status_command(
+    flow: FlowId,
+    instance: Instance = None,
+    as_json: AsJson = False,
+    url: Url = None,
+) -> None:
+    """Show a guarded flow with its last results. Exit codes: 0 no alarm, 1 not guarded, 3 its tests fail."""
+    if not with_client(url, lambda client: _flow_tests().show_guard(client, flow, instance=instance, as_json=as_json)):
+        raise typer.Exit(Exit.NO)
+
+
+@guard_app.command("remove")
+def guard_remove_command(flow: FlowId, instance: Instance = None, as_json: AsJson = False, url: Url = None) -> None:
+    """Stop guarding a flow."""
+    with_client(url, lambda client: _flow_tests().remove_guard(client, flow, instance=instance, as_json=as_json))
+
+
 @commands.command("promote")
 def promote_command(
     flow: FlowId,

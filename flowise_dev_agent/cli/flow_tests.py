@@ -12,10 +12,12 @@ from flowise_dev_agent.cli.files import flow_id, flow_of, is_file, json_value, r
 from flowise_dev_agent.client import AgentClient
 from flowise_dev_agent.errors import InvalidInputError
 from flowise_dev_agent.schemas.flow_tests import FlowTestView, PutTestSet, TestFlow, TestFlowText
+from flowise_dev_agent.schemas.guards import GuardSettings, GuardView
 from flowise_dev_agent.testing.test_files import Format, read_tests
 
 _LONGEST_TEST_SECS: Final = 1_900.0
 _ANSWER_CHARS: Final = 300
+_RESULTS_SHOWN: Final = 10
 _VERSION: Final = re.compile(r"v[1-9][0-9]{0,8}")
 _FORMATS: Final[Mapping[str, Format]] = {".csv": "csv", ".yaml": "yaml", ".yml": "yaml"}
 
@@ -173,3 +175,43 @@ def with_model(flow_data: str, model: str) -> str:
         if isinstance(data, dict) and "Embedding" not in str(data.get("category")):
             data["inputs"] = changed(data.get("inputs"))
     return json.dumps(flow, ensure_ascii=False)
+
+
+async def set_guard(
+    client: AgentClient, flow: str, settings: GuardSettings, *, instance: str | None, as_json: bool
+) -> None:
+    """Guard a flow."""
+    _show_guard(
+        await client.put_guard(await flow_id(client, flow, instance), settings, instance=instance), as_json=as_json
+    )
+
+
+async def show_guard(client: AgentClient, flow: str, *, instance: str | None, as_json: bool) -> bool:
+    """Show a guarded flow; False if its tests fail."""
+    view = await client.guard(await flow_id(client, flow, instance), instance=instance)
+    _show_guard(view, as_json=as_json)
+    return view.alarm is None
+
+
+async def remove_guard(client: AgentClient, flow: str, *, instance: str | None, as_json: bool) -> None:
+    """Stop guarding a flow."""
+    await client.delete_guard(await flow_id(client, flow, instance), instance=instance)
+    if as_json:
+        print_json({"chatflow_id": flow, "removed": True})
+    else:
+        say("The flow is not guarded any more.")
+
+
+def _show_guard(view: GuardView, *, as_json: bool) -> None:
+    if as_json:
+        print_json(view)
+        return
+    say(f"{view.state}; next run {view.due_at:%Y-%m-%d %H:%M} UTC, ${view.usd_this_month:.4f} this month.")
+    if view.alarm:
+        for test in view.alarm.tests:
+            say(f"  fails ({test.failures} of {test.held}): {test.question}")
+            say(f"    {test.error}")
+        changed = ", ".join(view.alarm.changed) or "nothing that is known"
+        say(f"  since {view.alarm.since:%Y-%m-%d %H:%M} UTC; changed since it passed: {changed}.")
+    for one in view.results[:_RESULTS_SHOWN]:
+        say(f"  {one.at:%Y-%m-%d %H:%M} {one.state}: {one.passed} of {one.tests} ({one.cause}) {one.note}".rstrip())

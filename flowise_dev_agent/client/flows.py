@@ -31,6 +31,7 @@ from flowise_dev_agent.schemas.flow_writes import (
     RestoreVersion,
 )
 from flowise_dev_agent.schemas.flows import FlowPage, FlowPreview, FlowSummary, FlowView, PreviewFlow
+from flowise_dev_agent.schemas.guards import GuardSettings, GuardView
 from flowise_dev_agent.schemas.reach import FlowReach
 from flowise_dev_agent.schemas.turns import Conversation
 from flowise_dev_agent.schemas.verdict import Trace, Trial
@@ -184,6 +185,20 @@ class FlowCalls(Http):
                     await asyncio.sleep(_POLL_SECS)
                     view = await self.flow_test(view.id)
         return view
+
+    async def guard(self, chatflow_id: str, *, instance: str | None = None) -> GuardView:
+        """Read the state and the results of a guarded flow."""
+        return await self._get(GuardView, f"/flows/{chatflow_id}/guard", instance=instance)
+
+    async def put_guard(self, chatflow_id: str, settings: GuardSettings, *, instance: str | None = None) -> GuardView:
+        """Guard a flow, or change how."""
+        body = settings.model_dump(mode="json", exclude_unset=True)
+        path = f"/flows/{chatflow_id}/guard"
+        return read_answer(GuardView, await self._call("PUT", path, params=given({"instance": instance}), json=body))
+
+    async def delete_guard(self, chatflow_id: str, *, instance: str | None = None) -> None:
+        """Stop guarding a flow."""
+        await self._call("DELETE", f"/flows/{chatflow_id}/guard", params=given({"instance": instance}))
 
     async def test_set(self, chatflow_id: str, *, form: str = "json", instance: str | None = None) -> TestSetView:
         """Read the test set of a flow, also as a file in the format `form`: json, yaml or csv."""

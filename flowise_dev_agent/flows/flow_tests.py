@@ -96,7 +96,7 @@ class FlowTestService:
         """Queue a test of a flow on a server, of a version of it, or of its test set. Raises VersionNotFoundError."""
         instance_id = self._instances.resolve(instance)
         if not body.tests:
-            body = body.model_copy(update={"tests": await self._set_of(instance_id, chatflow_id)})
+            body = body.model_copy(update={"tests": await self.set_of(instance_id, chatflow_id)})
         if body.version is not None:
             flow_data = await self._version(chatflow_id, int(body.version.removeprefix("v")))
             asked = body.model_dump(exclude={"version"})
@@ -143,7 +143,7 @@ class FlowTestService:
             )
         )
 
-    async def _set_of(self, instance_id: str, chatflow_id: str) -> list[GivenTest]:
+    async def set_of(self, instance_id: str, chatflow_id: str) -> list[GivenTest]:
         """The test set of a flow, without what only a judge can tell."""
         found = await set_of_flow(self._sets, instance_id, chatflow_id)
         plain = [one.model_copy(update={"expect": one.expect.model_copy(update={"language": None})}) for one in found]

@@ -22,6 +22,7 @@ from flowise_dev_agent.knowledge.nodes import NodeKnowledge
 from flowise_dev_agent.observability import configure_tracing, sending_spans
 from flowise_dev_agent.ops.catalogue import CatalogueService
 from flowise_dev_agent.ops.connections import Connections
+from flowise_dev_agent.ops.guards import GuardKeeper, GuardService
 from flowise_dev_agent.ops.health import HealthReporter
 from flowise_dev_agent.ops.knowledge_refresh import KnowledgeService, Refresher
 from flowise_dev_agent.ops.node_types import NodeTypes
@@ -36,6 +37,7 @@ from flowise_dev_agent.persistence import (
     DoneRequests,
     Events,
     FlowTests,
+    Guards,
     InstanceNodes,
     Leftovers,
     NodeArtifacts,
@@ -94,6 +96,7 @@ class Runtime:
         fleet: FleetService,
         flow_tests: FlowTestService,
         test_sets: TestSetService,
+        guards: GuardService,
         previews: Previews,
         conversations: Conversations,
         summaries: Summaries,
@@ -122,6 +125,7 @@ class Runtime:
         self.fleet = fleet
         self.flow_tests = flow_tests
         self.test_sets = test_sets
+        self.guards = guards
         self.previews = previews
         self.conversations = conversations
         self.summaries = summaries
@@ -246,6 +250,8 @@ class Runtime:
                 instances=agent.instances,
                 approvals=approvals,
             )
+            tester = FlowTestService(flow_tests, agent.instances, proposals, kept, sets)
+            guards = Guards(database)
             consumer: Worker | None = None
             if worker:
                 await stack.enter_async_context(queue)
@@ -269,6 +275,7 @@ class Runtime:
                     executor=executor,
                     recovery=Recovery(runs, timings, attempts=attempts),
                     retention=Retention(database, sessions, retention),
+                    guards=GuardKeeper(guards, tester, agent.instances, webhook_client),
                     reconciler=Reconciler(Leftovers(database), agent.instances, failed_days=retention.drafts_days),
                     deliveries=DeliveryWorker(deliveries, webhook_client, webhooks, timings),
                     refresher=Refresher(database, refreshes, agent.instances, timings),
@@ -310,7 +317,8 @@ class Runtime:
                 versions=versions,
                 flow_writer=flow_writer,
                 flows=flows,
-                flow_tests=FlowTestService(flow_tests, agent.instances, proposals, kept, sets),
+                flow_tests=tester,
+                guards=GuardService(guards, agent.instances, webhooks),
                 test_sets=TestSetService(sets, sessions, agent.instances),
                 fleet=FleetService(
                     database, index=index, instances=agent.instances, versions=kept, link=agent.chatflow_link

@@ -15,6 +15,7 @@ from flowise_dev_agent.errors import DatabaseUnavailableError
 from flowise_dev_agent.flows.flow_tests import FlowTester
 from flowise_dev_agent.flows.reconciler import Reconciler
 from flowise_dev_agent.flows.watch import Watch
+from flowise_dev_agent.ops.guards import GuardKeeper
 from flowise_dev_agent.ops.knowledge_refresh import Refresher
 from flowise_dev_agent.persistence import Database, Queue, Retention
 from flowise_dev_agent.persistence.queue import (
@@ -60,6 +61,7 @@ class Worker:
         recovery: Recovery,
         retention: Retention,
         reconciler: Reconciler,
+        guards: GuardKeeper,
         deliveries: DeliveryWorker,
         refresher: Refresher,
         flow_tester: FlowTester,
@@ -70,6 +72,7 @@ class Worker:
         self._database = database
         self._retention = retention
         self._reconciler = reconciler
+        self._guards = guards
         self._queue = queue
         self._executor = executor
         passes = recovery.pass_once, deliveries.take_back_lost, refresher.take_back_lost, flow_tester.give_up_lost
@@ -157,6 +160,7 @@ class Worker:
             )
             removed = await self._retention.pass_once()
             removed["leftovers"] = await self._reconciler.pass_once()
+            await self._guards.pass_once()
             if any(removed.values()):
                 logger.info("Removed what was old: %s.", ", ".join(f"{name} {n}" for name, n in removed.items() if n))
 

@@ -16,6 +16,7 @@ from flowise_dev_agent.persistence.done_requests import DoneRequest, DoneRequest
 from flowise_dev_agent.persistence.events import Events, NewEvent, StoredEvent
 from flowise_dev_agent.persistence.flow_tests import FlowTestRow, FlowTests
 from flowise_dev_agent.persistence.flow_versions import FlowVersion, Versions
+from flowise_dev_agent.persistence.guards import Guards
 from flowise_dev_agent.persistence.instance_nodes import CatalogueHead, InstanceNodes, InstanceTemplates
 from flowise_dev_agent.persistence.intents import WriteIntent, WriteIntents
 from flowise_dev_agent.persistence.leftovers import Leftover, Leftovers

@@ -27,6 +27,7 @@ GRANT SELECT, INSERT, UPDATE ON api_keys, owners, probe TO fda_system;
 GRANT SELECT, INSERT, DELETE ON sign_ins TO fda_system;
 GRANT SELECT, INSERT, UPDATE, DELETE ON connections, model_capabilities TO fda_system;
 GRANT SELECT ON shares TO fda_system;
+GRANT SELECT ON guards, instance_nodes, node_catalogues TO fda_system;
 -- Finding and claiming work; UPDATE of one column of a session is what locking its row takes.
 GRANT SELECT, UPDATE ON runs, webhook_deliveries, knowledge_refreshes, flow_tests, write_intents TO fda_system;
 GRANT SELECT, UPDATE (updated_at) ON sessions TO fda_system;

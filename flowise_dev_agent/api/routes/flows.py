@@ -53,6 +53,7 @@ from flowise_dev_agent.schemas.flow_writes import (
     RestoreVersion,
 )
 from flowise_dev_agent.schemas.flows import FlowPage, FlowPreview, FlowSummary, FlowView, PreviewFlow
+from flowise_dev_agent.schemas.guards import GuardSettings, GuardView
 from flowise_dev_agent.schemas.reach import FlowReach
 from flowise_dev_agent.schemas.turns import Conversation
 from flowise_dev_agent.schemas.verdict import Trace, Trial
@@ -253,6 +254,26 @@ async def start_flow_text_test(
 ) -> FlowTestView:
     """The same for a flow that is not on the server: it is checked, then tested as a draft that is deleted."""
     return _queued(response, await tests.start_text(body, instance))
+
+
+@router.get("/flows/{chatflow_id}/guard", responses=declared("guard_not_found"))
+async def get_guard(request: Request, chatflow_id: FlowId, instance: Instance = None) -> GuardView:
+    """A guarded flow: its state, its results over time, and an alarm with what failed, what changed since all tests
+    passed, and the request for a session that proposes a repair."""
+    return await engine(request).guards.view(str(chatflow_id), instance)
+
+
+@router.put("/flows/{chatflow_id}/guard", responses=declared("webhook_url_refused"))
+async def put_guard(request: Request, chatflow_id: FlowId, body: GuardSettings, instance: Instance = None) -> GuardView:
+    """Guard a flow: its test set is held on a schedule and after changes of the flow, the node types or the server.
+    Nothing is written to the flow."""
+    return await engine(request).guards.put(str(chatflow_id), body, instance)
+
+
+@router.delete("/flows/{chatflow_id}/guard", status_code=204, responses=declared())
+async def delete_guard(request: Request, chatflow_id: FlowId, instance: Instance = None) -> None:
+    """Stop guarding a flow. Its results are removed."""
+    await engine(request).guards.remove(str(chatflow_id), instance)
 
 
 @router.get("/flows/{chatflow_id}/tests", responses=declared())

@@ -308,6 +308,7 @@ async def ours_in(http: httpx2.AsyncClient, database: Database) -> dict[str, str
         sha256 = (await database.fetch_all("SELECT sha256 FROM flow_versions"))[0]["sha256"]
         (delivery,) = await database.fetch_all("SELECT id FROM webhook_deliveries LIMIT 1")
     assert (await http.put(f"/flows/{FLOW}/versions/v1/bookmark", json={"note": MARK})).status_code < 300
+    assert (await http.put(f"/flows/{FLOW}/guard", json={})).status_code < 300
     assert (await http.put(f"/flows/{FLOW}/tests", json={"tests": [{"turns": [MARK]}]})).status_code < 300
     share = (await http.post("/shares", json={"subject": "session", "id": str(session_id)})).json()
     known = {
