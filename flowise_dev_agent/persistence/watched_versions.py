@@ -15,8 +15,9 @@ from flowise_dev_agent.schemas.base import JsonObject
 
 _LOCK_KEY: Final = 4_021_884_197_301_556_238
 #: A state is recorded unless it is what the flow was known to hold, is older than that, or is a write of a session.
-#: A write is announced before it is sent, so it is known here whether or not its version is stored yet. Of files in a
-#: flow Flowise stores something else than it was sent. An unfinished write explains its text for a day.
+#: A write is announced before it is sent, and done once its version is stored: so it is an open write or the newest
+#: version. Of files in a flow Flowise stores something else than it was sent. An open write explains its text for a
+#: day.
 _RECORD: Final = f"""
     WITH seen AS (
         SELECT * FROM jsonb_to_recordset(%(seen)s) AS one (
@@ -49,12 +50,9 @@ _RECORD: Final = f"""
         SELECT 1 FROM write_intents AS intent JOIN sessions ON sessions.id = intent.session_id
         WHERE sessions.instance_id = %(instance)s AND intent.op IN ('create', 'update')
         AND COALESCE(intent.target_id, compared.id) = compared.id
-        AND (
-            intent.payload_sha256 = compared.sha256 AND intent.status = 'done'
-            AND (last_date IS NULL OR intent.result ->> 'updated_date' >= last_date)
-            OR intent.status = 'open' AND intent.updated_at > now() - interval '24 hours'
-            AND (intent.payload_sha256 = compared.sha256
-                 OR files AND (intent.target_id = compared.id OR intent.tag = ANY(compared.tags)))))
+        AND intent.status = 'open' AND intent.updated_at > now() - interval '24 hours'
+        AND (intent.payload_sha256 = compared.sha256
+             OR files AND (intent.target_id = compared.id OR intent.tag = ANY(compared.tags))))
     RETURNING sha256
 """
 _CLAIM: Final = """

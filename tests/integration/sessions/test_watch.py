@@ -154,6 +154,14 @@ async def test_what_a_stranger_puts_back_after_a_session_is_theirs(
     ]
 
 
+async def test_a_rename_of_what_a_session_wrote_is_an_edit(runtime: Runtime, servers: Servers, watch: Watch) -> None:
+    await apply(runtime)
+    await watch.look("dev")
+    saved(servers, servers.dev.flows[BOT].flow_data, 1, name="Robot")
+    await watch.look("dev")
+    assert (await listed(runtime))[-1] == ("v3", "Renamed in Flowise", "elsewhere")
+
+
 async def test_an_edit_that_a_session_saw_first_is_seen_by_other_owners_too(
     runtime: Runtime, servers: Servers, watch: Watch
 ) -> None:
