@@ -88,6 +88,7 @@ ROUTES: Final[Mapping[str, tuple[Right, ...]]] = {
     "DELETE /flows/{chatflow_id}/versions/{version}/bookmark": BUILD,
     # These leave nothing out, secrets that stand in a flow included.
     "GET /flows/{chatflow_id}/export": BUILD,
+    "GET /flows/{chatflow_id}/versions/{version}/export": BUILD,
     "GET /flows/{chatflow_id}/ops": BUILD,
     # Writes without a plan that somebody else approves.
     "POST /flows/import": APPROVE,

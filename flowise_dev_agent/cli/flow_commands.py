@@ -302,6 +302,9 @@ def sync_command(
     folder: Annotated[Path, typer.Argument(help="Directory with a YAML file for each flow.")] = Path("flows"),
     plan: Annotated[bool, typer.Option("--plan", help="Only show what would be done.")] = False,
     test: Annotated[bool, typer.Option("--test", help="Only test the flows of the files, as drafts.")] = False,
+    pull: Annotated[
+        bool, typer.Option("--pull", help="The other way: write the server's flows to files, in git a commit a change.")
+    ] = False,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Write files over flows that were changed on the server.")
     ] = False,
@@ -325,8 +328,13 @@ def sync_command(
     """
     from flowise_dev_agent.cli import sync as sync_command
 
-    if plan + test > 1 or overwrite + keep > 1:
-        raise typer.BadParameter("Give one of --plan and --test, and one of --overwrite and --keep.")
+    if plan + test + pull > 1 or overwrite + keep > 1:
+        raise typer.BadParameter("Give one of --plan, --test and --pull, and one of --overwrite and --keep.")
+    if pull:
+        from flowise_dev_agent.cli.pull import pull as pull_flows
+
+        with_client(url, lambda client: pull_flows(client, folder, instance))
+        return
 
     async def run(client: "AgentClient") -> Exit:
         on_drift: sync_command.OnDrift = "overwrite" if overwrite else "keep" if keep else "leave"

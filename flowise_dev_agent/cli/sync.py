@@ -59,15 +59,15 @@ def read_files(folder: Path) -> dict[str, FlowFile]:
         if path.suffix != ".json":
             found[path.name] = _flow(path)
         elif path.name != LOCK_FILE:
-            found |= _exported(path)
+            found |= flows_of_file(path)
     if not found:
         hint = "Each flow is a file such as support.yaml, or support.json as Flowise exports it."
         raise InvalidInputError(f"{folder} holds no flow.", hint=hint)
     return found
 
 
-def _exported(path: Path) -> dict[str, FlowFile]:
-    """The flows of a file in a form in which Flowise or `export` writes it."""
+def flows_of_file(path: Path) -> dict[str, FlowFile]:
+    """Read the flows of a file in a form in which Flowise or `export` writes it."""
     try:
         export = read_export(_text_of(path))
     except InvalidInputError as error:

@@ -150,6 +150,7 @@ class SyncAgentClient:
     import_flow = _Call(AgentClient.import_flow)
     apply_to_flow = _Call(AgentClient.apply_to_flow)
     promote_flow = _Call(AgentClient.promote_flow)
+    export_version = _Call(AgentClient.export_version)
     fleet = _Call(AgentClient.fleet)
     restore_version = _Call(AgentClient.restore_version)
     preview_flow = _Call(AgentClient.preview_flow)

@@ -123,6 +123,10 @@ class FlowCalls(Http):
         """Copy a flow to another server, or over a flow there; with `if_match` only if that is unchanged."""
         return await self._write(f"/flows/{chatflow_id}/promote", promotion, wait, idempotency_key, if_match=if_match)
 
+    async def export_version(self, chatflow_id: str, version: str) -> FlowDocument:
+        """Get a version of a flow, such as `v4`, with its text byte for byte."""
+        return await self._get(FlowDocument, f"/flows/{chatflow_id}/versions/{version}/export")
+
     async def fleet(
         self,
         *,

@@ -138,6 +138,19 @@ class FlowService:
             etag=row_etag(row),
         )
 
+    async def version_document(self, chatflow_id: str, number: int) -> FlowDocument:
+        """A complete version, by its number. Raises VersionNotFoundError."""
+        version = await self._versions.with_number(chatflow_id, number) or _referenced([], f"v{number}")
+        flow_data = await self._versions.text(version)
+        return FlowDocument(
+            id=chatflow_id,
+            name=version.name,
+            type=_read(flow_data).kind,
+            flow_data=flow_data,
+            sha256=version.sha256,
+            updated=version.updated_date,
+        )
+
     async def ops(self, chatflow_id: str, instance_id: str | None) -> FlowOps:
         """The ops that build a flow. Raises PatchError for a flow that cannot be read."""
         known = instance_id or self._instances.default_id

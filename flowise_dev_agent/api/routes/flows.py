@@ -340,6 +340,12 @@ async def export_flow(response: Response, chatflow_id: FlowId, flows: Flows, ins
     return tagged(response, await flows.document(str(chatflow_id), instance))
 
 
+@router.get("/flows/{chatflow_id}/versions/{version}/export", responses=declared("version_not_found"))
+async def export_version(chatflow_id: FlowId, version: Version, flows: Flows) -> FlowDocument:
+    """A version of a flow with everything in it, byte for byte, without Flowise's columns beside the text."""
+    return await flows.version_document(str(chatflow_id), int(version.removeprefix("v")))
+
+
 @router.get("/flows/{chatflow_id}/ops", responses=declared("flowise_not_found", "patch_error", *FLOWISE))
 async def flow_ops(chatflow_id: FlowId, flows: Flows, instance: Instance = None) -> FlowOps:
     """The ops that build a flow from nothing."""
