@@ -33,25 +33,24 @@ export function Thumbs({ session, number, question, mark }: Props) {
       return queries.invalidateQueries({ queryKey: sessionKey(session) });
     },
   });
-  const thumbs: [boolean, string, string][] = [
-    [true, "👍", t("Good answer: {{question}}", { question })],
-    [false, "👎", t("Wrong answer: {{question}}", { question })],
+  const judgements: [boolean, string, string][] = [
+    [true, t("Good answer"), t("Good answer: {{question}}", { question })],
+    [false, t("Wrong answer"), t("Wrong answer: {{question}}", { question })],
   ];
   return (
     <div className="stack tight">
-      <div className="row thumbs">
-        {thumbs.map(([good, sign, name]) => (
+      <div className="row">
+        {judgements.map(([good, label, name]) => (
           <button
-            key={sign}
+            key={label}
             type="button"
-            className="button plain small"
+            className="chip"
             aria-label={name}
-            title={name}
             aria-pressed={mark?.good === good}
             disabled={judge.isPending}
             onClick={() => (good ? judge.mutate({ good }) : setCorrecting(true))}
           >
-            {sign}
+            {label}
           </button>
         ))}
         <small role="status">{mark && t("Judged by you")}</small>
