@@ -19,6 +19,8 @@ from pathlib import Path
 from typing import Any, TypedDict
 from uuid import uuid4
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
 import httpx2
 import psycopg
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
@@ -28,6 +30,7 @@ from psycopg_pool import AsyncConnectionPool
 
 from flowise_dev_agent.devkit.postgres import EmbeddedPostgres
 from flowise_dev_agent.persistence.database import Connection
+from tests.support.sessions import KEPT
 
 _ROOT = Path(__file__).resolve().parents[2]
 _HERE = Path(__file__).resolve().parent
@@ -237,6 +240,13 @@ def tree_cpu(pid: int) -> float:
     return total / _TICK
 
 
+def kept(dsn: str, session: str) -> tuple[int, int]:
+    """Rows and kilobytes that a session leaves in a database."""
+    with psycopg.connect(dsn) as connection:
+        rows, size = next(iter(connection.execute(KEPT, {"id": session})))
+    return rows, round(size / 1000)
+
+
 def _ticks(pid: int, *, own: bool) -> int:
     fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
     return sum(int(field) for field in (fields[11:13] if own else fields[13:15]))
@@ -387,7 +397,7 @@ async def measure_rows(rows: Mapping[str, Callable[[Bench], Awaitable[None]]], a
     try:
         with EmbeddedPostgres(folder / "data") as postgres:
             bench = Bench(postgres, folder, given.sessions, given.part)
-            for name in given.rows or rows:
+            for name in given.rows or list(rows)[:-1]:
                 await _unit(bench, "Y: LangGraph alone, 18 steps, its own saver")
                 await rows[name](bench)
                 await _unit(bench, "Y after it")

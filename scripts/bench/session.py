@@ -1,7 +1,9 @@
 """What whole sessions cost: `python scripts/bench/session.py [ROW ...] [--sessions N] [--part F]`.
 
-Rows: start, openai, claude, inflight; by default all. Sessions go over HTTP to the real command line (`serve`, with its
-worker), which has a real Postgres, and Flowise and model of `outside.py`.
+Rows: start, openai, claude, inflight, many; by default all but the last, in about two minutes on an idle machine. Each
+ends with what the first implementation took, measured against a real Flowise on another day: only Y compares. Sessions
+go over HTTP to the real command line (`serve`, with its worker), which has a real Postgres, and Flowise and model of
+`outside.py`.
 
 The unit is Y: the processor time of plain LangGraph with 18 steps and its own Postgres saver on this machine. It is
 measured again before each row, so that what else the machine does weighs on both, and after it, to show whether it did.
@@ -26,12 +28,14 @@ from service import (
     delay,
     environment,
     in_steps,
+    kept,
     load,
     measure_rows,
     resident_mb,
     show,
     starts,
     table,
+    tree_cpu,
 )
 
 from flowise_dev_agent.caller import DEFAULT_OWNER, serving
@@ -42,30 +46,47 @@ _LARGE = ("anthropic", "openai", "mcp", "langsmith", "fastapi", "langgraph")
 # --- sessions --------------------------------------------------------------------------------------------------------
 
 
-async def _create(bench: Bench, name: str, engine: str) -> None:
-    async with bench.outside() as outside, bench.service(outside, REASONING_ENGINE=engine) as service:
+async def _create(bench: Bench, name: str, engine: str, first: str) -> None:
+    dsn = bench.database()
+    async with (
+        bench.outside() as outside,
+        bench.service(outside, REASONING_ENGINE=engine, POSTGRES_DSN=dsn) as service,
+    ):
+        pid, taken = service.process.pid, list[float]()
         for _ in range(5):
+            taken.append(-tree_cpu(pid))
             await created(service.http)
+            taken[-1] += tree_cpu(pid)
         found = await in_steps(bench, service, outside)
-        show(f"CREATE, {name}: memory", f"{resident_mb(service.process.pid)} MB")
+        memory = resident_mb(pid)
+        rows, kilobytes = kept(dsn, (await created(service.http))["thread_id"])
     table(bench, f"CREATE, {name}", found)
+    show(f"CREATE, {name}: first of a process", f"{taken[0] - min(taken):.2f} s of processor time beyond the others")
+    show(f"CREATE, {name}: kept; memory", f"{rows} rows, {kilobytes} KB; {memory} MB")
+    show("first implementation", first)
 
 
 async def openai(bench: Bench) -> None:
     """A new chatflow by a model behind OpenAI's API."""
-    await _create(bench, "openai", "openai")
+    await _create(bench, "openai", "openai", "CPU 2.58 Y, Postgres 0.72 Y, Flowise 3; 161 rows, 94 KB; 147 MB")
 
 
 async def claude(bench: Bench) -> None:
     """A new chatflow by a model behind Anthropic's API."""
-    await _create(bench, "claude", "claude")
+    await _create(bench, "claude", "claude", "CPU 2.45 Y, Postgres 0.76 Y, Flowise 3; 161 rows, 94 KB; 147 MB")
 
 
 # --- many at once ----------------------------------------------------------------------------------------------------
 
 
 async def inflight(bench: Bench) -> None:
-    """Sessions to their first question, all started at once, with a model that takes so many seconds."""
+    """100 sessions to their first question, all started at once, with a model that takes a second."""
+    await _inflight(bench, bench.sized(100), 1)
+    show("first implementation", "4.2-4.6 s")
+
+
+async def many(bench: Bench) -> None:
+    """The same of other numbers and models: a quarter of an hour."""
     for secs in (0, 1, 20):
         for count in map(bench.sized, (100, 400, 1_000)):
             await _inflight(bench, count, secs)
@@ -130,6 +151,7 @@ async def start(bench: Bench) -> None:
         ("serve", "flowise_dev_agent.cli.serve, flowise_dev_agent.api, flowise_dev_agent.ops.dependencies"),
     ):
         show(f"modules of {name}", imports(modules))
+    show("first implementation", "first answer 1.5 s")
 
 
 def help_secs() -> float:
@@ -162,6 +184,7 @@ ROWS: dict[str, Callable[[Bench], Awaitable[None]]] = {
     "openai": openai,
     "claude": claude,
     "inflight": inflight,
+    "many": many,
 }
 
 

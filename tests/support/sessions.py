@@ -14,6 +14,23 @@ ASSISTANT: Final[dict[str, Any]] = {
 #: What a session of that form has as its requirement.
 ASSISTANT_TEXT: Final = DesignForm.model_validate(ASSISTANT).as_text()
 
+#: Rows and bytes that a session leaves, as Postgres has them.
+KEPT: Final = """
+    SELECT count(*) AS n, sum(size) AS bytes FROM (
+        SELECT pg_column_size(one.*) AS size FROM sessions AS one WHERE id = %(id)s
+        UNION ALL SELECT pg_column_size(one.*) FROM runs AS one WHERE session_id = %(id)s
+        UNION ALL SELECT pg_column_size(one.*) FROM session_events AS one WHERE session_id = %(id)s
+        UNION ALL SELECT pg_column_size(one.*) FROM node_artifacts AS one WHERE session_id = %(id)s
+        UNION ALL SELECT pg_column_size(one.*) FROM blobs AS one WHERE session_id = %(id)s
+        UNION ALL SELECT pg_column_size(one.*) FROM write_intents AS one WHERE session_id = %(id)s
+        UNION ALL SELECT pg_column_size(one.*) FROM flow_versions AS one WHERE session_id = %(id)s
+        UNION ALL SELECT pg_column_size(one.*) FROM checkpoints AS one WHERE thread_id = %(id)s::text
+        UNION ALL SELECT pg_column_size(one.*) FROM checkpoint_blobs AS one WHERE thread_id = %(id)s::text
+        UNION ALL SELECT pg_column_size(one.*) FROM checkpoint_writes AS one WHERE thread_id = %(id)s::text
+        UNION ALL SELECT pg_column_size(one.*) FROM procrastinate_jobs AS one WHERE task_name = 'run'
+    ) AS kept
+"""
+
 
 def new_flow(**request: Any) -> StartSession:
     """Start a session for a plain assistant."""
