@@ -38,6 +38,11 @@ _PATTERN: Final = (
     "missing. A node that you do not list falls away. Ignore a pattern that does not fit."
 )
 _PREVIOUS: Final = "Answer with the whole plan as it is to be now, with all that stays of <previous_plan>."
+#: What only the planner of a copy needs to know.
+OF_A_COPY: Final = (
+    'A copy: `flow_name` is the name that the person wants, else the old name and "(copy)". A copy without a change '
+    "has no `nodes`, `removals` and `values`."
+)
 #: Names of each kind that the server has, as far as they are listed.
 _NAMES_SHOWN: Final = 10
 _MODELS_SHOWN: Final = 8

@@ -232,6 +232,13 @@ def test_a_planner_who_revises_a_plan_sees_its_tests_criteria_and_parts(catalogu
     assert {"credential_requirements", "kept", "placeholders", "steps", "values", "nodes"} <= shown.keys()
 
 
+def test_only_the_planner_of_a_copy_reads_what_a_copy_is(catalogue: NodeStore) -> None:
+    flow = flow_of({"chatOpenAI_0": "chatOpenAI"})
+    for intent, told in (UPDATE.model_copy(update={"operation": "copy"}), True), (UPDATE, False):
+        prompt = plan_prompt(plan_request(catalogue, "x", intent=intent, flow=flow))
+        assert ("A copy without a change" in prompt.system + prompt.user) is told
+
+
 def test_the_op_writer_sees_which_lines_go(catalogue: NodeStore) -> None:
     line = NamedConnection(source="a_0", target="b_0", input="model")
     request = PatchRequest(requirement="x", plan=contract(disconnections=[line]), nodes=catalogue)
