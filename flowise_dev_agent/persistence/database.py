@@ -58,7 +58,6 @@ ROUND_TRIP_SECS: Final = 30.0
 #: Interval at which a waiting connection checks for missed data.
 _SLEEP_SECS: Final = 60.0
 #: In ms. A frozen process must not hold its locks, and the statement of a lost client must not go on.
-#: running.
 _SERVER_LIMITS: Final = " ".join(
     f"-c {name}={value}"
     for name, value in {

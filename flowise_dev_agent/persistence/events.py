@@ -39,7 +39,6 @@ ITEMS: Final = """
 #: Continues a list of CTEs: stores the events under the numbers that follow `head.base`, in the session `head.id`, with
 #: their artifacts. An artifact that follows from an answer refers to the answer's row in the audit log, the session's
 #: last.
-#: their artifacts. One that follows from an answer refers to its row in the audit log: the last of the session.
 INSERT_ITEMS: Final = f"""
     , kept AS (
         INSERT INTO node_artifacts (id, session_id, run_id, kind, node, memory_id, payload, request_id, correlation_id,

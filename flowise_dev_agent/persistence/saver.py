@@ -107,8 +107,6 @@ Upgrade = Callable[[Mapping[str, Any]], Mapping[str, Any] | None]
 #: True if a checkpoint can wait for the next one. Arguments: the nodes that ended since the last stored one, and the
 #: next ones (`__start__` among them at the beginning). After a kill, waiting steps are repeated at no cost and without
 #: an effect.
-#: that follow; `__start__` is among them at the beginning. What can wait is repeated after a kill: at no cost and
-#: without an effect.
 CanWait = Callable[[Set[str], Set[str]], bool]
 
 
