@@ -193,7 +193,7 @@ def condition_words(row: Mapping[str, object], names: Mapping[str, str], said: C
 
 
 def _compared(value: object, names: Mapping[str, str], said: Callable[..., str]) -> str:
-    """What a condition compares, with the last names of variables."""
+    """One side of a condition, with the last names of variables."""
 
     def name(found: re.Match[str]) -> str:
         whole = found[1]

@@ -88,7 +88,7 @@ class PlanChange:
         return list(dict.fromkeys(found))
 
     def read_off(self, part: Part) -> str:
-        """What the flow itself shows of a part: its settings and the texts that it quotes, or nodes that stay or go.
+        """Evidence in the flow itself for a part: its settings and the texts that it quotes, or nodes that stay or go.
 
         Empty if only a test can show it: a text that a model follows, or a new node at work.
         """
