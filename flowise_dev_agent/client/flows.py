@@ -59,7 +59,7 @@ class FlowCalls(Http):
         return await self._get(FlowPage, "/flows", **params, limit=limit, cursor=cursor)
 
     async def flow_reach(self, chatflow_id: str, *, instance: str | None = None) -> FlowReach:
-        """How people reach a flow; `apply_to_flow` with `reach` changes it."""
+        """The ways by which people reach a flow; `apply_to_flow` with `reach` changes it."""
         return await self._get(FlowReach, f"/flows/{chatflow_id}/reach", instance=instance)
 
     async def flow_summary(self, chatflow_id: str, *, instance: str | None = None) -> FlowSummary:

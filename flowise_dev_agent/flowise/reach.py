@@ -1,4 +1,4 @@
-"""How people reach a flow: deployed, public, and those keys of `chatbotConfig` and `apiConfig` that concern them.
+"""The reach of a flow: deployed, public, and those keys of `chatbotConfig` and `apiConfig` that concern them.
 
 Measured on 3.1.4: the chat page of a flow that is not public asks for an account; a web site may ask it only if its
 address is among `allowedOrigins` (all may while there are none); a limit without a text is not applied. All other keys
@@ -20,7 +20,7 @@ _LEADS: Final[Mapping[str, Any]] = {"name": True, "email": True}
 
 
 def reach_of(row: Chatflow) -> Reach:
-    """How people reach this flow. What cannot be read counts as not set."""
+    """The reach of this flow. What cannot be read counts as not set."""
     chat, api = _read(row.chatbot_config), _read(row.api_config)
     prompts = as_dict(chat.get("starterPrompts"))
     origins: Any = chat.get("allowedOrigins")

@@ -100,7 +100,7 @@ class FlowService:
         )
 
     async def reach(self, chatflow_id: str, instance_id: str | None) -> FlowReach:
-        """How people reach a flow, with its addresses."""
+        """The reach of a flow, with its addresses."""
         known = instance_id or self._instances.default_id
         row = await self._instances.client(known).get_chatflow(chatflow_id)
         server = server_of(self._link(known, row.id))

@@ -34,7 +34,7 @@ def start_form(graph: GraphIR) -> StartForm | None:
 
 
 def starts_by(graph: GraphIR) -> Literal["chat", "form", "schedule", "webhook"]:
-    """How a run of the flow begins."""
+    """The way in which a run of the flow begins."""
     return _STARTS.get(str(_start(graph).get("startInputType")), "chat")
 
 

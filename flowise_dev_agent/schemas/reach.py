@@ -1,4 +1,4 @@
-"""How people reach a flow on a server, and what of it is changed."""
+"""The reach of a flow on a server: the ways by which people use it, and changes of them."""
 
 from typing import Annotated, Literal
 
@@ -44,7 +44,7 @@ class FlowReach(Reach):
 
 
 class ReachChange(RequestBody):
-    """What is to change of it; what is left out stays."""
+    """A change of the reach; what is left out stays."""
 
     deployed: Truth | None = None
     public: Truth | None = None

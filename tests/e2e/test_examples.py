@@ -277,6 +277,7 @@ async def the_first_day(
     of_flow = {"chatflow_id": flow}
     ops = [{"op_type": "SetParam", "node_id": model, "param_name": "temperature", "value": "0.1"}]
     applied = await ask("apply_to_flow", {"ops": ops}, **of_flow)
+    await ask("get_flow_reach", **of_flow)
     exported = await ask("export_flow", **of_flow)
     node = {"op_type": "AddNode", "node_name": "chatOpenAI", "node_id": "chatOpenAI_0"}
     await ask("read_flows_of_a_file", {"text": '{"nodes": [], "edges": []}'})

@@ -143,8 +143,10 @@ async def get_flow_conversation(
 
 @router.get("/flows/{chatflow_id}/reach", responses=TAGGED | declared("flowise_not_found", *FLOWISE))
 async def get_flow_reach(response: Response, chatflow_id: FlowId, flows: Flows, instance: Instance = None) -> FlowReach:
-    """How people reach a flow: chat page, API, web sites, starter questions, limit. `POST /flows/{id}/apply` with
-    `reach` changes it."""
+    """The ways by which people reach a flow: chat page, API, web sites, starter questions, limit.
+
+    `POST /flows/{id}/apply` with `reach` changes it.
+    """
     return tagged(response, await flows.reach(str(chatflow_id), instance))
 
 
