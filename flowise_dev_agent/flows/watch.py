@@ -24,6 +24,8 @@ from flowise_dev_agent.persistence import Blobs, Database
 from flowise_dev_agent.persistence.database import across_owners
 from flowise_dev_agent.persistence.fleet import Fleet
 from flowise_dev_agent.persistence.watched_versions import Edit, WatchedVersions
+from flowise_dev_agent.redaction import masked
+from flowise_dev_agent.schemas.base import JsonMapping
 
 logger = logging.getLogger(__name__)
 
@@ -35,6 +37,15 @@ _CHECKS: Final = 20
 _REFUSED_SECS: Final = 900.0
 #: A process looks this often, as part of the interval, for a server whose turn it is.
 _LOOKS: Final = 0.2
+
+
+#: Sends an event, by its type, a key and its data; False if it was not taken.
+Tell = Callable[[str, str, JsonMapping], Awaitable[bool]]
+
+
+async def _tell_nobody(event: str, key: str, data: JsonMapping, /) -> bool:
+    del event, key, data
+    return True
 
 
 class Watch:
@@ -53,7 +64,10 @@ class Watch:
         instances: Instances,
         schemas: Callable[[str], Awaitable[Schemas]],
         every_secs: float,
+        tell: Tell | None = None,
     ) -> None:
+        """`tell` sends events; what it does not get rid of is told at the next turn."""
+        self._tell = tell or _tell_nobody
         self._database = database
         self._index = index
         self._watched = WatchedVersions(database)
@@ -81,8 +95,8 @@ class Watch:
         try:
             client = self._instances.client(instance_id)
             await self._index.current(instance_id, client)
-            for edit in await self._watched.edits(instance_id, _BATCH):
-                await self._watched.compared(edit, moved=await self._only_moved(edit))
+            await self._tell_edits(instance_id)
+            await self._tell_deletions(instance_id, client.endpoint)
             await self._check(instance_id, client)
         except FlowiseAuthError:
             await self._watched.postpone(instance_id, self._endpoint(instance_id), _REFUSED_SECS)
@@ -91,6 +105,21 @@ class Watch:
             self._warn(instance_id, error.message)
         else:
             self._failing.discard(instance_id)
+
+    async def _tell_edits(self, instance_id: str) -> None:
+        for edit in await self._watched.edits(instance_id, _BATCH):
+            moved = await self._only_moved(edit)
+            data = {"chatflow_id": edit.chatflow_id, "version": f"v{edit.version}", "moved": moved}
+            if not await self._tell("flow.changed", str(edit.id), {"instance": instance_id, **data}):
+                return
+            await self._watched.compared(edit, moved=moved)
+
+    async def _tell_deletions(self, instance_id: str, endpoint: str) -> None:
+        for chatflow_id, name in await self._watched.untold(instance_id, endpoint, _BATCH):
+            data = {"instance": instance_id, "chatflow_id": chatflow_id, "name": masked(name)}
+            if not await self._tell("flow.deleted", f"{endpoint} {chatflow_id}", data):
+                return
+            await self._watched.told(instance_id, endpoint, chatflow_id)
 
     async def _check(self, instance_id: str, client: FlowiseClient) -> None:
         """Check some flows that changed, and some whose check is a day old."""
@@ -108,7 +137,18 @@ class Watch:
             except InvalidInputError:
                 continue  # replaced meanwhile
             findings = await asyncio.to_thread(_findings, flow_data, flow.type, schemas, credentials)
-            errors = {finding.key for finding in findings if finding.severity == "error"}
+            errors = {finding.key: finding.code for finding in findings if finding.severity == "error"}
+            # Of a flow that is checked for the first time nobody knows what an edit brought.
+            new = {errors[key] for key in errors.keys() - set(flow.errors or ())}
+            if new and flow.checked_sha256 not in (None, flow.sha256):
+                data: JsonMapping = {
+                    "instance": instance_id,
+                    "chatflow_id": flow.id,
+                    "name": flow.name,
+                    "codes": [*sorted(new)],
+                }
+                if not await self._tell("flow.broken", f"{flow.id} {flow.sha256}", data):
+                    continue
             await fleet.checked(flow, sorted({finding.code for finding in findings}), sorted(errors))
 
     def _endpoint(self, instance_id: str) -> str:

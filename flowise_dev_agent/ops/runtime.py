@@ -22,6 +22,7 @@ from flowise_dev_agent.knowledge.nodes import NodeKnowledge
 from flowise_dev_agent.observability import configure_tracing, sending_spans
 from flowise_dev_agent.ops.catalogue import CatalogueService
 from flowise_dev_agent.ops.connections import Connections
+from flowise_dev_agent.ops.flow_events import FlowEvents
 from flowise_dev_agent.ops.guards import GuardKeeper, GuardService
 from flowise_dev_agent.ops.health import HealthReporter
 from flowise_dev_agent.ops.knowledge_refresh import KnowledgeService, Refresher
@@ -286,6 +287,7 @@ class Runtime:
                         blobs=blobs,
                         instances=agent.instances,
                         schemas=proposals.schemas,
+                        tell=FlowEvents(webhook_client, webhooks.flow_url).tell if webhooks.flow_url else None,
                         every_secs=watch_secs,
                     )
                     if watch_secs

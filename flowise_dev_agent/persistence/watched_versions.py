@@ -90,6 +90,7 @@ class Edit:
 
     id: int
     chatflow_id: str
+    version: int
     sha256: str
     before_sha256: str | None
 
@@ -120,7 +121,7 @@ class WatchedVersions:
     async def edits(self, instance_id: str, limit: int) -> list[Edit]:
         """The oldest edits that have not been compared."""
         query = f"""
-            SELECT id, chatflow_id, sha256, (
+            SELECT id, chatflow_id, version, sha256, (
                 SELECT sha256 FROM {EVERY_VERSION} AS every WHERE every.instance_id = fresh.instance_id
                 AND every.chatflow_id = fresh.chatflow_id AND every.id < fresh.id ORDER BY every.id DESC LIMIT 1
             ) AS before_sha256
@@ -140,6 +141,24 @@ class WatchedVersions:
         with across_owners():
             async with self._database.connection() as connection:
                 await connection.execute(_DELETED, {"instance": instance_id, "endpoint": endpoint, "ids": list(ids)})
+
+    async def untold(self, instance_id: str, endpoint: str, limit: int) -> list[tuple[str, str]]:
+        """Ids and names of deleted flows that have not been told, the oldest first."""
+        rows = await self._database.fetch_all(
+            "SELECT id, name FROM deleted_flows WHERE instance_id = %s AND endpoint = %s AND NOT told"
+            " ORDER BY noticed_at LIMIT %s",
+            (instance_id, endpoint, limit),
+        )
+        return [(str(row["id"]), str(row["name"])) for row in rows]
+
+    async def told(self, instance_id: str, endpoint: str, chatflow_id: str) -> None:
+        """Note that a deletion has been told."""
+        with across_owners():
+            async with self._database.connection() as connection:
+                await connection.execute(
+                    "UPDATE deleted_flows SET told = true WHERE instance_id = %s AND endpoint = %s AND id = %s",
+                    (instance_id, endpoint, chatflow_id),
+                )
 
     async def claim(self, instance_id: str, endpoint: str, every_secs: float) -> bool:
         """Take the next look at a server; False if a process, this one or another, has taken it."""

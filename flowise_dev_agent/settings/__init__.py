@@ -274,6 +274,8 @@ class ServerSettings(Group):
     public_base_url: HttpUrl | None = Field(default=None, alias="PUBLIC_BASE_URL")
     webhook_secret: SecretStr | None = Field(default=None, alias="WEBHOOK_SECRET")
     webhook_allow: str = Field(default="", alias="WEBHOOK_ALLOW")
+    #: Receiver of events about flows that people change in Flowise.
+    flow_webhook_url: str | None = Field(default=None, max_length=2_000, alias="FLOW_WEBHOOK_URL")
     mcp_approval: Literal["person", "agent"] = Field(default="person", alias="MCP_APPROVAL")
     separate_approval: bool = Field(default=False, alias="SEPARATE_APPROVAL")
     two_approvals: str = Field(default="", alias="TWO_APPROVALS")

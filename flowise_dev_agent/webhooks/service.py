@@ -71,6 +71,8 @@ class WebhookConfig:
     policy: UrlPolicy = field(default_factory=UrlPolicy)
     secrets: tuple[str, ...] = field(default=(), repr=False)
     base_url: str = ""
+    #: Receiver of events about flows, if there is one.
+    flow_url: str | None = None
     retry_secs: tuple[float, ...] = RETRY_SECS
     timeout: float = TIMEOUT_SECS
     concurrency: int = CONCURRENCY
@@ -84,6 +86,7 @@ class WebhookConfig:
             policy=UrlPolicy(hosts, networks),
             secrets=server.webhook_secrets,
             base_url=str(server.public_base_url or "").rstrip("/"),
+            flow_url=server.flow_webhook_url,
         )
 
     def pause_after(self, attempt: int, asked: float | None = None) -> float | None:

@@ -14,12 +14,13 @@ from flowise_dev_agent.errors import FlowiseAuthError, VersionNotFoundError
 from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.flowise.models import Chatflow, ChatflowPage
 from flowise_dev_agent.flows.fleet import as_csv
-from flowise_dev_agent.flows.watch import Watch
+from flowise_dev_agent.flows.watch import Tell, Watch
 from flowise_dev_agent.knowledge.flow_index import FlowIndex
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.ops import Runtime
 from flowise_dev_agent.patch import Schemas
 from flowise_dev_agent.persistence import Blobs, Database, Queue, Retention, Sessions, WatchedVersions
+from flowise_dev_agent.schemas.base import JsonMapping
 from flowise_dev_agent.schemas.fleet import FleetState
 from flowise_dev_agent.schemas.flow_writes import RestoreVersion
 from flowise_dev_agent.settings import RetentionSettings
@@ -39,7 +40,7 @@ async def runtime(database_dsn: str, servers: Servers) -> AsyncIterator[Runtime]
         yield runtime
 
 
-def watch_of(database: Database, instances: object) -> Watch:
+def watch_of(database: Database, instances: object, tell: Tell | None = None) -> Watch:
     async def schemas(_: str) -> Schemas:
         return NodeStore.from_snapshot().schemas
 
@@ -50,6 +51,7 @@ def watch_of(database: Database, instances: object) -> Watch:
         instances=cast(Instances, instances),
         schemas=schemas,
         every_secs=60,
+        tell=tell,
     )
 
 
@@ -291,6 +293,34 @@ async def test_the_fleet_has_each_flow_with_its_states_and_is_filtered_by_them(
     await watch.look("dev")
     gone = (await runtime.fleet.page(None, state=None, limit=10, cursor=None)).deleted
     assert [(one.id, one.name) for one in gone] == [(BOT, "=1+1")]
+
+
+async def test_edits_deletions_and_breaks_are_told_until_they_are_taken(runtime: Runtime, servers: Servers) -> None:
+    told: list[tuple[str, JsonMapping]] = []
+    takes = False
+
+    async def tell(event: str, key: str, data: JsonMapping) -> bool:
+        told.append((event, data))
+        return takes
+
+    telling = watch_of(runtime.db, servers, tell)
+    await telling.look("dev")
+    assert told == []  # as it was found
+    saved(servers, servers.dev.flows[BOT].flow_data.replace('"chatOpenAI"', '"noSuchNode"'), 1)
+    await telling.look("dev")
+    assert [event for event, _ in told] == ["flow.changed", "flow.broken"]
+    takes = True
+    told.clear()
+    for _ in range(2):
+        await telling.look("dev")
+    flow = {"instance": "dev", "chatflow_id": BOT}
+    assert told[0] == ("flow.changed", {**flow, "version": "v2", "moved": False})
+    assert told[1][0] == "flow.broken"
+    assert "UNKNOWN_NODE_NAME" in cast(Any, told[1][1])["codes"]
+    servers.dev.flows.pop(BOT)
+    for _ in range(2):
+        await telling.look("dev")
+    assert told[2:] == [("flow.deleted", {**flow, "name": "Bot"})]
 
 
 class Listed:
