@@ -2,6 +2,7 @@
 # pyright: reportArgumentType=false
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -29,7 +30,7 @@ from flowise_dev_agent.patch import (
 )
 from flowise_dev_agent.patch.views.graph_view import GraphView
 from flowise_dev_agent.planning.prompt_context import focused_summary
-from flowise_dev_agent.schemas.plan import Expectation, Intent, PlannedNode
+from flowise_dev_agent.schemas.plan import Expectation, Intent, PlannedNode, TestCase
 from flowise_dev_agent.schemas.verdict import Trial, Verdict
 from flowise_dev_agent.testing.checks import comparable
 from tests.unit.agent.rig import OPENAI, Bench, plan
@@ -96,6 +97,27 @@ async def test_an_id_in_the_request_skips_the_question() -> None:
     assert approval["type"] == "plan_approval"
     assert approval["data"]["target"]["id"] == row.id
     assert "hitl_select_target" not in bench.nodes_run
+
+
+async def test_a_change_holds_the_test_set_of_the_flow_and_names_what_is_left_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    bench = made_for("update")
+    row = await add_flow(bench)
+    context = bench.context()
+
+    async def test_set(chatflow_id: str) -> list[TestCase]:
+        assert chatflow_id == row.id
+        return [TestCase(id=f"t{n}", turns=[f"Question {n}?"]) for n in range(1, 13)]
+
+    monkeypatch.setattr(bench, "context", lambda: replace(context, test_set=test_set))
+    approval = await bench.start("make it colder", target=row.id)
+    tests = approval["data"]["contract"]["tests"]
+    assert len({test["id"] for test in tests}) == len(tests) == 10
+    shown, left_out = [test["turns"][0] for test in tests], "Question 12?"
+    assert "Question 1?" in shown
+    assert left_out not in shown
+    assert any(left_out in note for note in approval["data"]["notes"])
 
 
 async def test_an_id_in_the_sentence_skips_the_question() -> None:
