@@ -91,7 +91,7 @@ async def _flows(client: AgentClient, instance: str | None) -> list[FlowFacts]:
 async def _changes(
     client: AgentClient, instance: str | None, chatflow_id: str, file: str, last: AppliedFlow | None, *, every: bool
 ) -> list[_Change]:
-    """What became of a flow since the last pull, oldest first; without `every` only what it is now."""
+    """Changes of a flow since the last pull, oldest first; without `every` only what it is now."""
     live = await client.export_flow(chatflow_id, instance=instance)
     if last is not None and last.flow_sha256 == live.sha256:
         return []
