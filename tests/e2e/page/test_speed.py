@@ -178,9 +178,9 @@ async def _dragged(page: Page) -> list[float]:
         # There and back, so that the flow ends where it was.
         start, end = ((0.2, 0.2), (0.8, 0.6)) if drag % 2 == 0 else ((0.8, 0.6), (0.2, 0.2))
         await page.mouse.move(left + box["width"] * start[0], top + box["height"] * start[1])
-        await page.mouse.down()
+        await page.mouse.down(button="middle")  # over a node, too
         await page.mouse.move(left + box["width"] * end[0], top + box["height"] * end[1], steps=6)
-        await page.mouse.up()
+        await page.mouse.up(button="middle")
     return await page.evaluate("window.stopCounting()")
 
 
