@@ -288,6 +288,7 @@ async def the_first_day(
     await ask("put_bookmark", {"note": "Before the fair"}, **of_flow, version="v1")
     await ask("delete_bookmark", **of_flow, version="v1")
     await ask("compare_flow_versions", **of_flow, before="v1")
+    await ask("restore_version", {}, **of_flow, version="v1", wait=30)
     await ask("mark_test", {"good": True, "contains": ["Hello"]}, **of_session, number=1)
     await ask("put_guard", {"every_hours": 24, "usd_per_month": 5}, **of_flow)
     await ask("get_guard", **of_flow)
@@ -342,6 +343,7 @@ async def the_first_day(
         "name": "chatOpenAI",
         "query": "memory",
         "session": session,
+        "version": "v1",
     }
     kind_of = {"get_plan_artifact": "plan", "get_milestone_artifact": "milestone", "get_decision_artifact": "decision"}
     for name, (method, _, operation) in recorder.operations.items():
