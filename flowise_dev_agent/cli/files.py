@@ -194,7 +194,7 @@ async def show_history(client: AgentClient, flow: str, *, limit: int, as_json: b
 
 async def show_fleet(client: AgentClient, *, instance: str | None, state: str | None, as_json: bool) -> None:
     """A table of all flows with their states."""
-    page = await client.fleet(instance=instance, state=cast(Any, state), limit=1_000)
+    page = await client.fleet(instance=instance, state=cast(Any, state), limit=500)
     if as_json:
         print_json(page)
         return

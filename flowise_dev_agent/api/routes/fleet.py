@@ -24,7 +24,7 @@ async def get_fleet(
     request: Request,
     instance: Instance = None,
     state: State = None,
-    limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
+    limit: Annotated[int, Query(ge=1, le=500)] = 100,
     cursor: Cursor = None,
 ) -> FleetPage:
     """Flows of a server with their states, changed last first: healthy, changed outside, failing, broken, on an ending

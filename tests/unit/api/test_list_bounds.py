@@ -26,10 +26,11 @@ ENDS: Final = {
     },
     "a test has at most 10 conversations, each tried at most 10 times": {"get_flow_test"},
     "a trace is cut where it is stored": {"get_session_trace", "get_flow_test_trace"},
-    "the settings name them": {"get_settings", "list_instances", "list_knowledge", "get_info"},
+    "the settings name them": {"list_certificate_keys", "get_settings", "list_instances", "list_knowledge", "get_info"},
     "what is shown of them is cut": {"get_flow_reach"},
     "Flowise has them": {"list_credentials", "list_credential_types", "list_document_stores", "get_node"},
     "the first gaps are named": {"verify_audit"},
+    "a test set has at most 50 tests, of a guard the newest results are shown": {"get_test_set", "get_guard"},
     "there are four scopes": {"get_current_key"},
 }
 
