@@ -34,7 +34,13 @@ class FlowiseCalls:
         self._timeout = timeout
         self._prediction_timeout = prediction_timeout
         self._transport = Transport(
-            endpoint, api_key, headers=headers, connect_timeout=connect_timeout, on_call=on_call, transport=transport
+            endpoint,
+            api_key,
+            headers=headers,
+            connect_timeout=connect_timeout,
+            ordinary_secs=timeout,
+            on_call=on_call,
+            transport=transport,
         )
 
     @property

@@ -30,6 +30,8 @@ _RETRY_STATUS = frozenset({429, 502, 503, 504})
 _MAX_BODY_BYTES = 64 * 1024 * 1024
 # Node closes idle connections after 5 s. Ours expire before, so that a write never starts on one that is closing.
 _KEEPALIVE_SECS = 2.0
+#: Calls of a kind that are sent at once; further ones wait for their turn.
+_AT_ONCE = 20
 
 #: Called with the method and the route of every request that is sent, e.g. "GET /chatflows".
 OnCall = Callable[[str], None]
@@ -40,6 +42,9 @@ class Transport:
 
     GET is tried three times on transport errors, timeouts, 429 and 502-504. Nothing else is ever sent twice: an error
     of a write does not prove that nothing was written.
+
+    Calls that may take longer than `ordinary_secs`, such as predictions, have places of their own: however many models
+    answer slowly, a short call is sent at once.
     """
 
     def __init__(
@@ -49,6 +54,7 @@ class Transport:
         *,
         headers: Mapping[str, SecretStr] | None = None,
         connect_timeout: float,
+        ordinary_secs: float,
         on_call: OnCall | None = None,
         transport: httpx2.AsyncBaseTransport | None = None,
     ) -> None:
@@ -61,10 +67,12 @@ class Transport:
             base_url=f"{self.endpoint}/api/v1",
             headers=_login(endpoint, api_key) | {name: one.get_secret_value() for name, one in (headers or {}).items()},
             # asyncio.timeout limits the total; this limits the connect only.
-            timeout=httpx2.Timeout(None, connect=connect_timeout, pool=connect_timeout),
-            limits=httpx2.Limits(max_connections=20, keepalive_expiry=_KEEPALIVE_SECS),
+            timeout=httpx2.Timeout(None, connect=connect_timeout),
+            limits=httpx2.Limits(max_connections=None, keepalive_expiry=_KEEPALIVE_SECS),
             transport=transport,
         )
+        self._ordinary_secs = ordinary_secs
+        self._short, self._long = asyncio.Semaphore(_AT_ONCE), asyncio.Semaphore(_AT_ONCE)
 
     async def aclose(self) -> None:
         """Close the pooled connections."""
@@ -132,19 +140,24 @@ class Transport:
         body: Any,
         headers: Mapping[str, str] | None,
     ) -> tuple[httpx2.Response, bytes, FlowiseError | None]:
-        """One try, counted, timed and traced: the response, its body, and the error that it stands for."""
+        """One try, counted, timed and traced: the response, its body, and the error that it stands for.
+
+        The wait for a place counts for none of it.
+        """
         name, about = f"{method} {route}", {"http.request.method": method, **self._about}
-        if self._on_call:
-            self._on_call(name)
-        with span(name, about, kind=SpanKind.CLIENT) as current, timed(FLOWISE_SECONDS, name) as outcome:
-            response, content = await self._once(method, path, total_secs, params, body, headers)
-            current.set_attribute("http.response.status_code", response.status_code)
-            if response.is_success or (response.status_code == 304 and headers):
-                return response, content, None
-            error = error_for(response, content, call=f"{method} {path}", endpoint=self.endpoint)
-            outcome.result = error.code
-            failed(current, error.code)
-            return response, content, error
+        places = self._long if total_secs > self._ordinary_secs else self._short
+        async with places:
+            if self._on_call:
+                self._on_call(name)
+            with span(name, about, kind=SpanKind.CLIENT) as current, timed(FLOWISE_SECONDS, name) as outcome:
+                response, content = await self._once(method, path, total_secs, params, body, headers)
+                current.set_attribute("http.response.status_code", response.status_code)
+                if response.is_success or (response.status_code == 304 and headers):
+                    return response, content, None
+                error = error_for(response, content, call=f"{method} {path}", endpoint=self.endpoint)
+                outcome.result = error.code
+                failed(current, error.code)
+                return response, content, error
 
     async def _once(
         self,
@@ -192,7 +205,6 @@ class Transport:
         not_sent = (
             httpx2.ConnectError,
             httpx2.ConnectTimeout,
-            httpx2.PoolTimeout,
             httpx2.ProxyError,
             httpx2.UnsupportedProtocol,
         )
