@@ -176,20 +176,20 @@ class ConversationRunner:
         return self._of.case.turns if self._of.case.input == "chat" else self._of.case.turns[:1]
 
     async def _turn(self, said: str) -> tuple[VerdictCategory | None, str]:
-        exchange = Exchange([said])
+        exchange, is_read = Exchange([said]), self._of.case.input != "schedule"
         self._exchanges.append(exchange)
         exchange.reply = await self._ask(said)
         exchange.answers.append(exchange.reply.answer)
         for _ in range(MOST_DECISIONS):
             if (node := exchange.reply.waits_at) is None:
-                return classify_prediction(exchange.reply)
+                return classify_prediction(exchange.reply, is_read=is_read)
             decision = self._decision(node)
             self._decisions.append((node, decision.type))
             exchange.said.append(f"[{decision.type}] {decision.feedback}".rstrip())
             exchange.reply = await self._decide(decision)
             exchange.answers.append(exchange.reply.answer)
         if exchange.reply.waits_at is None:
-            return classify_prediction(exchange.reply)
+            return classify_prediction(exchange.reply, is_read=is_read)
         return "LOGIC", text("not_tested.waits", count=MOST_DECISIONS)
 
     def _decision(self, node: str) -> HumanAnswer:

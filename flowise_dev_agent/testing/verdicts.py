@@ -56,15 +56,17 @@ def failure_text(error: FlowiseError) -> str:
     return (_WHERE.sub("", said) if isinstance(said, str) else "") or sentences(error.message, error.hint or "")
 
 
-def classify_prediction(prediction: Prediction) -> tuple[VerdictCategory | None, str]:
-    """Classify a 200 answer: (category, error), or (None, "") if only its content is left to judge."""
+def classify_prediction(prediction: Prediction, *, is_read: bool) -> tuple[VerdictCategory | None, str]:
+    """Classify a 200 answer: (category, error), or (None, "") if only its content is left to judge. One that nobody
+    reads, as of a flow that a schedule starts, may be empty.
+    """
     for tool in prediction.used_tools:
         if tool.get("error"):
             failure = text("verdict.tool_failed", tool=str(tool.get("tool", "?")), error=str(tool["error"]))
             return _by_text(failure) or "LOGIC", failure
     answer = prediction.answer.strip()
     if not answer:
-        return "LOGIC", text("verdict.no_answer_form")
+        return ("LOGIC", text("verdict.no_answer_form")) if is_read else (None, "")
     if _ERROR_TEXT.match(answer):
         return _by_text(answer) or "UNKNOWN", answer
     return None, ""

@@ -71,6 +71,16 @@ async def test_the_decision_of_a_test_is_given_with_its_remark_and_driven_to_the
     assert "Send this?" in run.trace.turns[0].answer
 
 
+async def test_only_an_answer_that_somebody_reads_may_not_be_empty() -> None:
+    """Found with a warning that a schedule sends on cold days only: its quiet days failed the test."""
+    flowise = BenchFlowise()
+    flowise.waits = lambda *_: Prediction(text="")
+    talk = await hold(flowise, TestCase(id="t1", turns=["Hi"]))
+    assert (talk.trial.passed, talk.trial.category) == (False, "LOGIC")
+    quiet = await hold(flowise, TestCase(id="t1", turns=["Run."], input="schedule"))
+    assert (quiet.trial.passed, quiet.trial.answer) == (True, "")
+
+
 async def test_after_a_rejection_the_next_draft_is_approved() -> None:
     flowise = BenchFlowise()
     replies = [ASK, ASK, Prediction(text="sent")]
