@@ -38,6 +38,8 @@ _NOTES_ON: Final[Mapping[str, str]] = {
     ),
     "gmail": "to send takes the inputs to, subject and body; the body is sent as HTML, so lines break at <br> only; "
     "the subject is not encoded, so ASCII",
+    "customFunction": "at the end of a flow, as EndingNode, it returns { text } or { json }; a text that is JSON is "
+    "parsed, and an object of other fields is no answer",
     "faiss": "basePath inside the server's folder .flowise, so a relative one",
     "sqlDatabaseChain": "url of sqlite: a file inside the server's folder .flowise, so a relative path",
 }
