@@ -1,6 +1,6 @@
 """A service on a real Postgres whose Flowise servers are doubles in memory: `dev` with one flow, and `prod`."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
@@ -12,6 +12,7 @@ from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.ops import Runtime
 from flowise_dev_agent.patch import GraphIR, compile_ops
 from flowise_dev_agent.persistence import Database
+from flowise_dev_agent.timings import Timings
 from tests.fixtures.golden_flows import NOWHERE, chat
 from tests.runtime_world import FAST, World, make_agent
 from tests.unit.publish.fakes import FakeServer
@@ -48,13 +49,16 @@ class Servers:
         return endpoint in {None, self.endpoint(id_)}
 
     client_at: Any = Instances.client_at
+    resolve: Any = Instances.resolve
 
 
 @asynccontextmanager
-async def writing_service(dsn: str, servers: Servers, *, worker: bool = True, **options: Any) -> AsyncIterator[Runtime]:
+async def writing_service(
+    dsn: str, servers: Servers, *, worker: bool = True, timings: Timings = FAST, **options: Any
+) -> AsyncGenerator[Runtime]:
     """The runtime of a service over `servers`."""
     instances: Any = servers
     agent = replace(make_agent(World(dsn)), instances=instances)
     database = Database(dsn, min_size=1, max_size=8, connect_timeout=2)
-    async with Runtime.assemble(database, dsn, agent, worker=worker, **{"timings": FAST, **options}) as runtime:
+    async with Runtime.assemble(database, dsn, agent, worker=worker, timings=timings, **options) as runtime:
         yield runtime

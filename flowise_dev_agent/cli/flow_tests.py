@@ -195,9 +195,10 @@ async def show_guard(client: AgentClient, flow: str, *, instance: str | None, as
 
 async def remove_guard(client: AgentClient, flow: str, *, instance: str | None, as_json: bool) -> None:
     """Stop guarding a flow."""
-    await client.delete_guard(await flow_id(client, flow, instance), instance=instance)
+    chatflow_id = await flow_id(client, flow, instance)
+    await client.delete_guard(chatflow_id, instance=instance)
     if as_json:
-        print_json({"chatflow_id": flow, "removed": True})
+        print_json({"chatflow_id": chatflow_id, "removed": True})
     else:
         say("The flow is not guarded any more.")
 
