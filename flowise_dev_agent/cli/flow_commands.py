@@ -151,7 +151,13 @@ def flows_test_command(
     ] = None,
     tests: Annotated[Path | None, typer.Option("--tests", help="A JSON, YAML or CSV file of tests.")] = None,
     trials: Annotated[int, typer.Option(min=1, max=10, help="How often each conversation has to pass.")] = 1,
-    real: Annotated[bool, typer.Option("--real", help="Ask the flow itself: it really calls what it calls.")] = False,
+    real: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--real",
+            help="Address (such as https://hooks.example.com) that is really called, or `all`. May be repeated.",
+        ),
+    ] = None,
     ways: Annotated[bool, typer.Option("--ways", help="Take each branch, let each simulated call fail.")] = False,
     against: Annotated[
         str | None, typer.Option("--against", help="Another flow, or a version such as v4, that is asked the same.")
@@ -163,12 +169,13 @@ def flows_test_command(
 ) -> None:
     """Ask a flow test questions, in conversations that are removed afterwards.
 
-    What would change the world is simulated in a copy, unless with --real.
+    What would change the world is simulated in a copy. With --real ADDRESS this address is called, and nothing else;
+    with --real all the flow itself is asked.
 
     Exit codes: 0 all passed, 1 could not be tested, 3 not all passed.
     """
     flow_tests = _flow_tests()
-    wish = flow_tests.TestWish(question or [], tests, trials, real=real, ways=ways, against=against, model=model)
+    wish = flow_tests.TestWish(question or [], tests, trials, real=real or [], ways=ways, against=against, model=model)
     if not with_client(
         url, lambda client: flow_tests.test_flow(client, flow, wish, instance=instance, as_json=as_json)
     ):

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -31,7 +31,8 @@ class TestWish:
     questions: list[str]
     file: Path | None = None
     trials: int = 1
-    real: bool = False
+    #: Addresses that are really called; of `all` whatever the flow calls.
+    real: Sequence[str] = ()
     ways: bool = False
     #: Another flow to compare with, a file, an id or a version of the flow, or the model to compare with.
     against: str | None = None
@@ -69,6 +70,8 @@ async def test_flow(client: AgentClient, place: str, wish: TestWish, *, instance
             say(f"    {' '.join((trial.error or trial.answer).split())[:_ANSWER_CHARS]}")
             if trial.simulated:
                 say(f"    simulated: {'; '.join(trial.simulated)}")
+            if trial.called:
+                say(f"    really called: {'; '.join(trial.called)}")
         for line in view.ways:
             say(f"  {line}")
         if found := view.summary:
@@ -135,7 +138,11 @@ async def _tested(
     model: str | None = None,
     version: str | None = None,
 ) -> FlowTestView:
-    given: dict[str, Any] = {"trials": wish.trials, "real": wish.real, "ways": wish.ways}
+    given: dict[str, Any] = {
+        "trials": wish.trials,
+        "real": "all" in wish.real or list(wish.real) or False,
+        "ways": wish.ways,
+    }
     given |= {"tests": tests} if tests else {}
     given |= {"version": version} if version else {}
     chatflow_id: str | None = None

@@ -55,7 +55,7 @@ from flowise_dev_agent.testing.flow_tests import asked_cases, hold_tests
 from flowise_dev_agent.testing.simulation import NOTHING_SIMULATED, OF_ONE_FLOW, Simulation, simulated
 from flowise_dev_agent.testing.trials import TrialRun
 from flowise_dev_agent.testing.ways import told_ways
-from flowise_dev_agent.texts import text
+from flowise_dev_agent.texts import Text, text
 from flowise_dev_agent.timings import Timings
 
 logger = logging.getLogger(__name__)
@@ -176,7 +176,7 @@ class FlowTestService:
 
         Raises InvalidInputError if its tests would change the world, and NotAFlowError.
         """
-        if body.real:
+        if body.real is True:
             return None
         try:
             graph = GraphIR.from_flow_data(flow_data)
@@ -185,9 +185,15 @@ class FlowTestService:
         schemas = await self._proposals.schemas(instance_id)
         simulation = await asyncio.to_thread(_simulation, graph, schemas, _request(body))
         if simulation.acting or (simulation.is_copy and uploaded_file(graph)):
-            does = dict.fromkeys([*simulation.acting, *simulation.actions()])
-            why = text("not_tested.acts", actions="; ".join(does)) if does else text("not_tested.schedule")
-            raise InvalidInputError(why, hint=text("error.test_real_hint"))
+            raise InvalidInputError(_why_not(simulation), hint=text("error.test_real_hint"))
+        if isinstance(body.real, list) and (
+            unknown := sorted({*body.real} - {one.address for one in simulation.named if one.address})
+        ):
+            known = simulation.addresses()
+            raise InvalidInputError(
+                text("error.address_not_called", addresses=unknown),
+                hint=text("error.addresses_called", addresses=known) if known else text("error.test_real_hint"),
+            )
         return simulation if simulation.is_copy else None
 
     async def _checked(self, flow_data: str, kind: FlowType | None, instance_id: str) -> tuple[str, list[Finding]]:
@@ -262,8 +268,11 @@ class FlowTester:
             flow_data = (await client.get_chatflow(row.chatflow_id or "")).flow_data
         graph = GraphIR.from_flow_data(flow_data)
         schemas = await self._schemas(row.instance_id)
-        if row.draft is not None and not row.request.get("real"):
+        if row.request.get("real") is not True:
             simulation = await asyncio.to_thread(_simulation, graph, schemas, row.request)
+            if row.draft is None and (simulation.is_copy or simulation.acting):
+                # Somebody saved another flow since the test was queued.
+                raise InvalidInputError(_why_not(simulation), hint=text("error.start_test_again"))
         runs = await hold_tests(
             client,
             await _asked(row, client, simulation.flow_data if simulation.is_copy else flow_data),
@@ -294,7 +303,14 @@ def _priced(run: TrialRun, models: Collection[str]) -> Trial:
 
 
 def _simulation(graph: GraphIR, schemas: Schemas, request: Mapping[str, Any]) -> Simulation:
-    return simulated(graph, schemas, _cases(graph, request))
+    real = request.get("real")
+    return simulated(graph, schemas, _cases(graph, request), real if isinstance(real, list) else None)
+
+
+def _why_not(simulation: Simulation) -> Text:
+    """Reason why the flow may not be asked itself."""
+    does = dict.fromkeys([*simulation.acting, *simulation.actions()])
+    return text("not_tested.acts", actions="; ".join(does)) if does else text("not_tested.schedule")
 
 
 def _cases(graph: GraphIR, request: Mapping[str, Any]) -> Sequence[TestCase]:

@@ -3,9 +3,10 @@
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal, Self, TypeAlias, TypeVar, cast
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, model_validator
 
 from flowise_dev_agent.errors import AgentError
+from flowise_dev_agent.patch.model.addresses import named_origin
 from flowise_dev_agent.patch.model.json_text import JsonObject, JsonValue
 from flowise_dev_agent.sanitize import json_size
 from flowise_dev_agent.texts import Param, Text
@@ -18,6 +19,10 @@ T = TypeVar("T")
 
 #: Version 1 wrote `{}` where there was nothing to say; version 2 writes null.
 Maybe = Annotated[T | None, BeforeValidator(lambda value: None if value == {} else value)]
+
+
+#: Address that tests really call: scheme, host and port.
+CalledAddress = Annotated[str, Field(max_length=300), AfterValidator(named_origin)]
 
 
 class Contract(BaseModel):

@@ -7,7 +7,7 @@ from uuid import UUID
 from pydantic import ConfigDict, Field, field_validator, model_validator
 
 from flowise_dev_agent.patch import Finding, OtherVersion, errors
-from flowise_dev_agent.schemas.base import Contract, Failure, Worded
+from flowise_dev_agent.schemas.base import CalledAddress, Contract, Failure, Worded
 from flowise_dev_agent.schemas.flow_writes import FlowText, FlowType
 from flowise_dev_agent.schemas.plan import TestCase, numbered
 from flowise_dev_agent.schemas.requests import Line, LongText, RequestBody, Whole, storable_json
@@ -117,10 +117,11 @@ class TestFlow(RequestBody):
     trials: Whole = Field(
         default=1, ge=1, le=10, description="Number of times that each conversation is held and has to pass."
     )
-    real: bool = Field(
+    real: bool | Annotated[list[CalledAddress], Field(min_length=1, max_length=5)] = Field(
         default=False,
         description="Ask the flow itself, which really calls what it calls. Else a copy is asked, in which what "
-        "changes the world is simulated.",
+        "changes the world is simulated; with a list of addresses (scheme, host and port) these are called, and "
+        "what reads elsewhere is simulated too.",
     )
     version: str | None = Field(
         default=None, pattern=r"^v[1-9][0-9]{0,8}$", description="Ask this version of the flow, such as `v4`, instead."
@@ -129,6 +130,12 @@ class TestFlow(RequestBody):
         default=False,
         description="Also take each branch of an agentflow, and let each simulated call fail and answer nothing.",
     )
+
+    @model_validator(mode="after")
+    def _calls_what_is_asked_for(self) -> Self:
+        if self.ways and isinstance(self.real, list):
+            raise ValueError("`ways` adds tests of its own; leave it out where `real` names addresses")
+        return self
 
     @field_validator("tests")
     @classmethod

@@ -59,6 +59,7 @@ class Trial(Versioned, Worded):
     simulated: list[str] = Field(
         default_factory=list, description="What a stand-in did instead: nothing outside was called."
     )
+    called: list[str] = Field(default_factory=list, description="What was really done, as a person named its address.")
     probe: ProbeKind | None = Field(
         default=None, description="A simulated call failed or answered nothing: no judgement, see `Verdict.ways`."
     )

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, Final, Literal
 
+from flowise_dev_agent.patch.model.addresses import addresses_in
 from flowise_dev_agent.patch.model.field_kinds import FieldKind, classified
 
 Effect = Literal["none", "reads", "changes"]
@@ -36,6 +37,24 @@ _CALLS_OUT: Final = re.compile(
 #: A comment over lines that begins a line, and one to the end of a line after code without texts and patterns.
 _BLOCK_COMMENT: Final = re.compile(r"^[ \t]*/\*.*?\*/", re.MULTILINE | re.DOTALL)
 _LINE_COMMENT: Final = re.compile(r"^([^'\"/\n]*)//(?![^\n]*\*/)[^\n]*$", re.MULTILINE)
+
+
+#: Things that send one request to the address of one field; of others only running them tells what they call.
+_ADDRESS_OF: Final[Mapping[str, str]] = {
+    HTTP: "url",
+    "requestsGet": "requestsGetUrl",
+    "requestsPost": "requestsPostUrl",
+    "requestsPut": "requestsPutUrl",
+    "requestsDelete": "requestsDeleteUrl",
+}
+#: Tools that read what the flow itself stored.
+OF_STORES: Final = frozenset({"retrieverTool", "queryEngineToolLlamaIndex"})
+
+
+def address_of(type_: str, inputs: Mapping[str, Any]) -> str | None:
+    """The one address that a step or tool calls; None if it is not certain before a run."""
+    found = addresses_in(str(inputs.get(_ADDRESS_OF.get(type_, "")) or ""))
+    return found[0].origin if len(found) == 1 and found[0].clear else None
 
 
 def tool_effect(type_: str, inputs: Mapping[str, Any] | None = None) -> Effect:

@@ -9,9 +9,9 @@ runs its own code instead of a request, for chatflows and for tools of agents al
 import base64
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.resources import files
 from typing import Any, Final, Literal
@@ -69,13 +69,16 @@ _HTTP_FIELDS: Final = ("method", "url", "headers", "queryParams", "bodyType", "b
 
 @dataclass(frozen=True)
 class StandIn:
-    """Stand-in for a step, or for a tool of a node (`tool`: its type)."""
+    """Stand-in for a step, or for a tool of a node (`tool`: its type); or what would have one, had no person named its
+    address.
+    """
 
     node_id: str
     action: str
     tool: str = ""
     #: Normalised names of the tool in a trace.
     names: frozenset[str] = frozenset()
+    address: str | None = None
 
 
 @dataclass(frozen=True)
@@ -84,6 +87,8 @@ class Simulation:
 
     flow_data: str
     stand_ins: Sequence[StandIn] = ()
+    #: What is really called, since a person named its address.
+    named: Sequence[StandIn] = ()
     acting: Sequence[str] = ()
     #: Original type of each replaced step.
     types: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -101,15 +106,25 @@ class Simulation:
         """Actions of the flow on the world, which its tests simulate."""
         return list(dict.fromkeys(one.action for one in self.stand_ins))
 
+    def addresses(self) -> list[str]:
+        """Addresses that a person may name, so that they are really called."""
+        return sorted({one.address for one in self.stand_ins if one.address})
+
     def used_in(self, trace: Trace) -> list[str]:
         """Actions that were simulated in a conversation."""
-        return list(dict.fromkeys(one.action for number, one in enumerate(self.stand_ins) if self.uses(number, trace)))
+        return list(dict.fromkeys(one.action for one in self.stand_ins if self._ran(one, trace)))
+
+    def called_in(self, trace: Trace) -> list[str]:
+        """Actions that were really done in a conversation, since a person named their address."""
+        return list(dict.fromkeys(one.action for one in self.named if self._ran(one, trace)))
 
     def uses(self, number: int, trace: Trace) -> bool:
         """True if a stand-in ran in a conversation. A call that no stand-in is known to have answered counts for those
         whose names only the server knows.
         """
-        one = self.stand_ins[number]
+        return self._ran(self.stand_ins[number], trace)
+
+    def _ran(self, one: StandIn, trace: Trace) -> bool:
         if not one.tool:
             return any(step.node_id == one.node_id for step in trace.steps)
         return any(self._answers(one, tool.tool) for tool in trace.used_tools)
@@ -117,7 +132,9 @@ class Simulation:
     def _answers(self, one: StandIn, tool: str) -> bool:
         named = spelt(tool)
         return bool(one.tool) and (
-            named in one.names if one.names else not any(named in other.names for other in self.stand_ins)
+            named in one.names
+            if one.names
+            else not any(named in other.names for other in (*self.stand_ins, *self.named))
         )
 
     def told(self, trace: Trace) -> Trace:
@@ -149,24 +166,49 @@ class Simulation:
         return step.model_copy(update={"name": name, "input": shown or step.input, "output": output, "simulated": True})
 
 
-def simulated_steps(graph: GraphIR, tests: Iterable[TestCase]) -> set[str]:
-    """Ids of the steps that are simulated in the tests: those that change the world, and those that a test answers."""
+def simulated_steps(graph: GraphIR, tests: Iterable[TestCase], real: Collection[str] | None = None) -> set[str]:
+    """Ids of the steps that are simulated in the tests: those that change the world, and those that a test answers.
+    With `real` all that change or read the world, except those at these addresses.
+    """
     given = _answers_of(tests)
-    found = {node.id: effects.step_effect(node.name, node.category, node.inputs) for node in graph.nodes}
-    return {id_ for id_, effect in found.items() if effect == "changes" or (effect == "reads" and id_ in given)}
+    return {
+        node.id
+        for node in graph.nodes
+        if _is_simulated(
+            effects.step_effect(node.name, node.category, node.inputs), *_called_by(node), node.id in given, real
+        )
+    }
+
+
+def _called_by(node: FlowNode) -> tuple[str, str | None]:
+    """Type of what a node calls, and its address."""
+    tool = str(node.inputs.get(_STEP_TOOL) or "") if node.name == effects.TOOL_STEP else ""
+    return tool or node.name, effects.address_of(tool or node.name, _config(node) if tool else node.inputs)
+
+
+def _is_simulated(
+    effect: effects.Effect, type_: str, address: str | None, answered: bool, real: Collection[str] | None
+) -> bool:
+    if real is None or type_ in effects.OF_STORES:
+        return effect == "changes" or (effect == "reads" and answered)
+    return effect != "none" and address not in real
 
 
 NOTHING_SIMULATED: Final = Simulation("")
 
 
-def simulated(graph: GraphIR, schemas: Schemas, tests: Iterable[TestCase] = ()) -> Simulation:
+def simulated(
+    graph: GraphIR, schemas: Schemas, tests: Iterable[TestCase] = (), real: Collection[str] | None = None
+) -> Simulation:
     """Simulation of a flow. What a test gives as an answer is simulated, also where it only reads; what changes the
-    world is simulated in any case, without an answer by the fields that the flow reads.
+    world is simulated in any case, without an answer by the fields that the flow reads. With `real` only these
+    addresses are called, and what reads at others is simulated as well.
     """
     function, has_toolkit = schemas.get(effects.FUNCTION_STEP), _TOOLKIT in schemas
     tests = list(tests)
-    whole, given, steps = graph.to_flow_data(), _answers_of(tests), simulated_steps(graph, tests)
+    whole, given, steps = graph.to_flow_data(), _answers_of(tests), simulated_steps(graph, tests, real)
     stand_ins: list[StandIn] = []
+    named: list[StandIn] = []
     acting: list[str] = []
     types: dict[str, str] = {}
     nodes: list[FlowNode] = []
@@ -181,16 +223,25 @@ def simulated(graph: GraphIR, schemas: Schemas, tests: Iterable[TestCase] = ()) 
                 made = _tool_stand_in(node, schemas, answer)
             if made is not None:
                 new, stand_in = made
-                stand_ins.append(stand_in)
+                stand_ins.append(replace(stand_in, address=_called_by(node)[1]))
                 if not stand_in.tool:
                     types[node.id] = node.name
-            elif effects.step_effect(node.name, node.category, node.inputs) == "changes":
+            elif real is not None or effects.step_effect(node.name, node.category, node.inputs) == "changes":
                 acting.append(node.label or node.id)
+        elif not node.is_note and real and (address := _called_by(node)[1]) in real:
+            is_tool = node.category in effects.TOOL_CATEGORIES
+            names = _names(node.name, node.label, node.inputs, schemas.get(node.name)) if is_tool else ()
+            named.append(
+                StandIn(
+                    node.id, _action(node), node.name if is_tool else "", frozenset(map(spelt, names)), address=address
+                )
+            )
         elif node.inputs.get(_STARTED_BY) == _SCHEDULE and node.inputs.get("scheduleInputMode") != "form":
             by_message, new = True, node.copy()
             new.set_inputs({**node.inputs, _STARTED_BY: "chatInput"})
         elif isinstance(rows := node.inputs.get(_ROWS), list):
-            changed, found = _rows(node, rows, given, schemas, first=len(stand_ins))
+            changed, found, called = _rows(node, rows, given, schemas, first=len(stand_ins), real=real)
+            named += called
             if found and not has_toolkit:
                 acting.append(node.label or node.id)
             elif found:
@@ -199,12 +250,12 @@ def simulated(graph: GraphIR, schemas: Schemas, tests: Iterable[TestCase] = ()) 
                 new.set_inputs({**node.inputs, _ROWS: changed})
         nodes.append(new)
     if not stand_ins and not by_message:
-        return Simulation(whole, acting=acting)
+        return Simulation(whole, acting=acting, named=named)
     moved = {read: key for read, key in reads.items() if read[0] in types}
     nodes = [_reading(node, moved) for node in nodes] if moved else nodes
     copied = graph.with_parts(nodes, graph.edges).to_flow_data()
     unread = {f"{{{{ output.{_dotted(path)} }}}}": f"{{{{ {step}.output.http.{path} }}}}" for step, path in moved}
-    return Simulation(copied, stand_ins, acting, types, by_message, unread)
+    return Simulation(copied, stand_ins, named, acting, types, by_message, unread)
 
 
 def _answers_of(tests: Iterable[TestCase]) -> dict[str, dict[str, JsonValue]]:
@@ -351,11 +402,18 @@ def _tool_stand_in(node: FlowNode, schemas: Schemas, answer: _Answer) -> tuple[F
 
 
 def _rows(
-    node: FlowNode, rows: Sequence[Any], given: Mapping[str, Mapping[str, JsonValue]], schemas: Schemas, *, first: int
-) -> tuple[list[Any], list[StandIn]]:
-    """Rows of an agent's tools with stand-ins for those that change the world."""
+    node: FlowNode,
+    rows: Sequence[Any],
+    given: Mapping[str, Mapping[str, JsonValue]],
+    schemas: Schemas,
+    *,
+    first: int,
+    real: Collection[str] | None,
+) -> tuple[list[Any], list[StandIn], list[StandIn]]:
+    """Rows of an agent's tools with stand-ins for those that are simulated, these, and those that are really called."""
     changed: list[Any] = []
     found: list[StandIn] = []
+    named: list[StandIn] = []
     for row in rows:
         type_ = str(row.get(_ROW_TOOL) or "") if isinstance(row, dict) else ""
         config = row.get(f"{_ROW_TOOL}Config") if type_ else None
@@ -365,16 +423,19 @@ def _rows(
         # An answer of the whole agent is one of what acts.
         whole = (node.id,) if effect == "changes" else ()
         own = next((given[name] for name in (*names, type_, *whole) if name in given), {})
-        if not type_ or not (effect == "changes" or (effect == "reads" and own)):
+        address = effects.address_of(type_, inputs)
+        if not type_ or not _is_simulated(effect, type_, address, bool(own), real):
             changed.append(row)
+            if real and address in real:
+                named.append(StandIn(node.id, ", ".join(names), type_, frozenset(map(spelt, names)), address))
             continue
         made = _tool(type_, type_, inputs, _Answer(first + len(found), own, sample_answer(type_, "")), schemas)
         kept = inputs if made.type == type_ else {}
         changed.append(
             {**row, _ROW_TOOL: made.type, f"{_ROW_TOOL}Config": {**kept, _ROW_TOOL: made.type, **made.inputs}}
         )
-        found.append(StandIn(node.id, ", ".join(names) or type_, type_, made.spelt()))
-    return changed, found
+        found.append(StandIn(node.id, ", ".join(names) or type_, type_, made.spelt(), address))
+    return changed, found, named
 
 
 def _replaced(node: FlowNode, schema: NodeSchema, values: Mapping[str, Any]) -> FlowNode:

@@ -166,6 +166,8 @@ class ConversationRunner:
             human=[decision for _, decision in self._decisions],
             probe=case.kind if isinstance(case, Probe) else None,
         )
+        if called := self._of.simulation.called_in(trace):
+            trial = trial.model_copy(update={"called": called})
         if used := self._of.simulation.used_in(trace):
             trial = trial.model_copy(update={"simulated": used, "answer": self._of.simulation.restored(trial.answer)})
             trace = self._of.simulation.told(trace)

@@ -126,3 +126,34 @@ async def test_a_test_of_a_flow_that_acts_calls_nothing_unless_it_is_to(
     assert (done["summary"]["passed"], done["summary"]["questions"]) == (2, 2)
     assert (real["passed"], real["trials"][0]["answer"], outside.called) == (False, "REAL", ["POST /orders"])
     assert {found.id async for found in flowise_client.iter_chatflows()} == flows
+
+
+async def test_only_an_address_that_a_person_names_is_called(
+    shared_service: SharedService, flowise_client: FlowiseClient, schemas: Schemas
+) -> None:
+    with Outside() as named, Outside() as other:
+        ops: list[PatchOp] = [
+            add("startAgentflow"),
+            add("httpAgentflow", method="GET", url=f"{other.endpoint}/stock"),
+            add("httpAgentflow", 1, method="POST", url=f"{named.endpoint}/orders"),
+            add("httpAgentflow", 2, method="POST", url=f"{other.endpoint}/mails"),
+            add("directReplyAgentflow", directReplyMessage="{{ httpAgentflow_1.output.http.data.order.id }}"),
+            connect("startAgentflow_0", "httpAgentflow_0"),
+            connect("httpAgentflow_0", "httpAgentflow_1"),
+            connect("httpAgentflow_1", "httpAgentflow_2"),
+            connect("httpAgentflow_2", "directReplyAgentflow_0"),
+        ]
+        text = compile_ops(GraphIR.empty(), ops, schemas).flow_data
+        row = await flowise_client.create_chatflow(ChatflowCreate(name="acts", flow_data=text, type="AGENTFLOW"))
+        body: dict[str, Any] = {"tests": [{"turns": ["two lamps"], "expect": {"contains": ["REAL"]}}]}
+        service = await shared_service()
+        async with http_of(service) as http:
+            done = await over(http, f"/flows/{row.id}/test", {**body, "real": [f"{named.endpoint}/"]})
+            for wrong in ("https://nobody.example", f"{named.endpoint}/orders", "nobody"):
+                refused = await http.post(f"/flows/{row.id}/test", json={**body, "real": [wrong]})
+                assert refused.status_code == 422, wrong
+    (trial,) = done["trials"]
+    assert (done["passed"], trial["error"], trial["answer"]) == (True, "", "REAL")
+    assert trial["called"] == [f"POST {named.endpoint}/orders"]
+    assert trial["simulated"] == [f"GET {other.endpoint}/stock", f"POST {other.endpoint}/mails"]
+    assert (named.called, other.called) == (["POST /orders"], [])

@@ -9,6 +9,7 @@ import re
 import unicodedata
 from collections.abc import Iterator
 from typing import Final, NamedTuple
+from urllib.parse import urlsplit
 
 from ada_url import URL
 
@@ -50,6 +51,20 @@ def addresses_in(text: str) -> list[Address]:
     """Addresses that a text is or holds."""
     value = _condensed(text)
     return list(_of_value(value))
+
+
+def named_origin(text: str) -> str:
+    """Scheme, host and port of an address that a person names, without a path. Raises ValueError."""
+    found = addresses_in(text)
+    plain = urlsplit(text.strip())
+    if (
+        [one.clear for one in found] != [True]
+        or plain.scheme.casefold() not in ("http", "https")
+        or _AT_RUN_TIME.search(text)
+        or (plain.path.rstrip("/") or plain.query or plain.fragment or plain.username is not None)
+    ):
+        raise ValueError("give scheme, host and port, such as https://hooks.example.com:8443")
+    return found[0].origin
 
 
 def bare_address(text: str) -> list[Address]:

@@ -8,6 +8,7 @@ import pytest
 
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import GraphIR, compile_ops
+from flowise_dev_agent.patch.model.addresses import named_origin
 from flowise_dev_agent.patch.model.ops import PatchOp, SetParam
 from flowise_dev_agent.schemas.plan import Criterion, Part, TestCase
 from flowise_dev_agent.schemas.verdict import CriterionVote, Evidence, Trace, TracedTool, TraceStep, Trial, Verdict
@@ -128,6 +129,57 @@ def test_a_flow_that_changes_nothing_is_tested_as_it_is(catalogue: NodeStore) ->
     )
     made = simulated(flow, catalogue.schemas)
     assert (made.flow_data, list(made.stand_ins), list(made.acting)) == (flow.to_flow_data(), [], [])
+
+
+def test_of_two_tools_only_that_with_the_named_address_stays(catalogue: NodeStore) -> None:
+    rows: Any = [
+        {"agentSelectedTool": type_, "agentSelectedToolConfig": {"agentSelectedTool": type_, **fields}}
+        for type_, fields in (
+            ("requestsPost", {"requestsPostUrl": "https://one.example/a", "requestsPostName": "one"}),
+            ("requestsGet", {"requestsGetUrl": "https://two.example/b", "requestsGetName": "two"}),
+            ("requestsPut", {"requestsPutUrl": "https://one.example{{ question }}", "requestsPutName": "three"}),
+            ("customTool", {"customToolName": "https://one.example"}),
+            ("calculator", {}),
+        )
+    ]
+    flow = graph(
+        catalogue,
+        add("startAgentflow"),
+        add("agentAgentflow", agentModel="chatOpenAI"),
+        SetParam(node_id="agentAgentflow_0", param_name="agentTools", value=rows),
+        connect("startAgentflow_0", "agentAgentflow_0"),
+    )
+    made = simulated(flow, catalogue.schemas, real=["https://one.example"])
+    assert [(one.tool, one.address) for one in made.named] == [("requestsPost", "https://one.example")]
+    assert [one.tool for one in made.stand_ins] == ["requestsGet", "requestsPut", "customTool"]
+    (node,) = [one for one in GraphIR.from_flow_data(made.flow_data).nodes if one.name == "agentAgentflow"]
+    kept = [row["agentSelectedTool"] for row in node.inputs["agentTools"]]
+    assert (kept[0], kept[1], kept[4]) == ("requestsPost", "openAPIToolkit", "calculator")
+    called = Trace(used_tools=[TracedTool(tool="one")])
+    assert (made.called_in(called), made.used_in(called)) == (["one"], [])
+
+
+@pytest.mark.parametrize(
+    ("said", "origin"),
+    [
+        ("https://Hooks.Example.com", "https://hooks.example.com"),
+        ("http://127.0.0.1:8080/", "http://127.0.0.1:8080"),
+        *(
+            (wrong, None)
+            for wrong in ("hooks.example.com", "https://a.example/path", "https://a.example?x", "file:///x")
+        ),
+        *(
+            (wrong, None)
+            for wrong in ("https://{{ x }}", "https://a@b.example", "https://a.example https://b.example", "")
+        ),
+    ],
+)
+def test_an_address_is_named_by_scheme_host_and_port(said: str, origin: str | None) -> None:
+    if origin is None:
+        with pytest.raises(ValueError, match="give scheme, host and port"):
+            named_origin(said)
+    else:
+        assert named_origin(said) == origin
 
 
 def test_a_sample_has_the_fields_that_the_flow_reads() -> None:
