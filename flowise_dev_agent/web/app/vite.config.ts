@@ -73,6 +73,7 @@ export default defineConfig({
   // The page may be under a path of its proxy: everything is found from where it is.
   base: "./",
   plugins: [react(), headStart(), packed()],
+  resolve: { alias: { "@radix-ui/react-dialog": join(import.meta.dirname, "src/ui/noDialog.ts") } },
   build: {
     outDir: "../static",
     emptyOutDir: true,

@@ -70,13 +70,13 @@ async def test_p71_an_update_is_seen_from_proposal_over_promotion_to_rollback(ch
         await expect(picture.get_by_text("1 field changed").first).to_be_visible()
         await expect(picture.locator(".fnode-param", has_text="Temperature")).to_have_text("Temperature 0.9 0.2")
         await expect(picture.locator(".fnode del")).to_have_text("0.9")
+        # The sticky note; beside the details of a node it may be out of sight.
+        await expect(page.locator(".react-flow__node", has_text="mine")).to_have_count(1)
         node = await changed_node(page)
         await choose(page, node)
         details = page.locator(".node-details")
         await expect(details.locator("del").first).to_have_text("Before 0.9")
         await expect(details.locator("ins").first).to_have_text("After 0.2")
-        # The sticky note.
-        await expect(page.locator(".react-flow__node", has_text="mine")).to_have_count(1)
         await page.get_by_role("button", name="Before: as it was").click()
         await expect(page.locator(".fnode .mark")).to_have_count(0)
         await tab(page, "List")

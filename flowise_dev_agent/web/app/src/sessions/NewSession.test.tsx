@@ -42,3 +42,27 @@ it("links the limits of the model that plans, beside its name", () => {
   expect(screen.getByText(/Plans with small/)).toBeTruthy();
   expect(screen.getByRole("link", { name: "Limits of the model" }).title).toBe("It calls no tools.");
 });
+
+it("says in one sentence what goes without a model, and links one where this person can connect it", () => {
+  vi.stubGlobal("fetch", () => new Promise(() => {}));
+  const said = (source: string, scopes: string[]) => {
+    cleanup();
+    const client = new QueryClient();
+    const reasoning = { engine: "deterministic", model: null, error: null };
+    client.setQueryData(["health"], { reasoning, flowise: {}, model_stand_in: false });
+    client.setQueryData(["info"], { models: [], offer: "Set a variable." });
+    client.setQueryData(["caller"], { scopes });
+    client.setQueryData(["connections"], { model: { source } });
+    const { container } = render(
+      <QueryClientProvider client={client}>
+        <NewSession draft={EMPTY} keep={() => {}} first={false} arrived />
+      </QueryClientProvider>,
+    );
+    expect(container.textContent).not.toContain("Set a variable.");
+    return container.querySelector(".push")?.textContent;
+  };
+  const sentence = "Without a model a sentence chooses a starter";
+  expect(said("none", ["admin"])).toBe(`${sentence} · Connect a model`);
+  expect(said("none", ["sessions"])).toBe(sentence);
+  expect(said("environment", ["admin"])).toBe(sentence);
+});

@@ -1,12 +1,12 @@
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { type FormEvent, type KeyboardEvent, lazy, Suspense, useRef, useState } from "react";
 import { Link, useLocation } from "wouter";
-import { connections, health, info } from "../api/queries";
+import { caller, connections, health, info } from "../api/queries";
 import { startSession } from "../api/sessions";
 import type { HealthView } from "../api/types";
 import { Sketch } from "../flow/FlowThumbnail";
 import { t } from "../i18n";
-import { worded, wordedList } from "../i18n/texts";
+import { wordedList } from "../i18n/texts";
 import { ErrorNote } from "../ui/ErrorNote";
 import { ExpectedCost } from "../ui/ExpectedCost";
 import { FileDrop } from "../ui/files";
@@ -36,7 +36,6 @@ export function NewSession({ draft, keep, first, arrived }: Props) {
   // The key changes only with the request: pressing twice starts one session.
   const attempt = useRef({ body: "", key: "" });
   const service = useQuery(health());
-  const about = useQuery(info()).data;
   const instances = Object.keys(service.data?.flowise ?? {});
   const set = (change: Partial<Draft>) => keep({ ...draft, ...change });
   const away = awayOf(service.data, draft.instance);
@@ -132,7 +131,6 @@ export function NewSession({ draft, keep, first, arrived }: Props) {
             </p>
           </div>
         )}
-        {about?.offer && !begun && <small>{worded(about, "offer")}</small>}
         <ErrorNote error={start.error} />
         <ul className="plain examples" aria-label={t("Examples")}>
           {EXAMPLES.slice(0, first ? EXAMPLES.length : SHORT_LIST).map((example) => (
@@ -277,15 +275,24 @@ function awayOf(health: HealthView | undefined, instance: string): string {
 
 function HealthLine({ health, error }: { health: HealthView | undefined; error: unknown }) {
   const models = useQuery(info()).data?.models;
+  const bare = health?.reasoning.engine === "deterministic";
+  const admin = useQuery(caller()).data?.scopes.includes("admin") ?? false;
+  const connected = useQuery({ ...connections(), enabled: bare && admin }).data;
   if (error) return <small className="problem">{t("Service health is unknown.")}</small>;
   if (!health) return null;
   const model = models?.find((one) => one.model === health.reasoning.model);
   const lacks = model ? wordedList(model, "lacks") : [];
   return (
     <small>
-      {health.reasoning.engine === "deterministic" ? (
+      {bare ? (
         <>
-          {t("Without a model a sentence chooses a starter")} · <Link href="/instances">{t("Connect a model")}</Link>
+          {t("Without a model a sentence chooses a starter")}
+          {admin && connected && connected.model.source !== "environment" && (
+            <>
+              {" · "}
+              <Link href="/instances">{t("Connect a model")}</Link>
+            </>
+          )}
         </>
       ) : (
         <>
