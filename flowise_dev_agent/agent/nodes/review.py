@@ -392,8 +392,10 @@ def _result_review(
     judged = as_judged(results, verdict) if verdict else results
     reason, said = outcome_of(verdict, judged)
     if state.patch.nothing_to_change is not None:
-        reason = "nothing_to_change"
-        said = [text("interrupt.nothing_changed"), state.patch.nothing_to_change]
+        # Of a repair it says only why the result stays as it is.
+        if _is_unwritten(state):
+            reason, said = "nothing_to_change", [text("interrupt.nothing_changed")]
+        said = [*said, state.patch.nothing_to_change]
     if verdict:
         said += [text("interrupt.not_done", listed=one) for one in verdict.not_done()[:_MOST_REASONS]]
     if left:

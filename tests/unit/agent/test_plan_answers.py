@@ -191,7 +191,10 @@ async def test_p96_nothing_to_change_after_a_failed_test_keeps_the_draft_as_it_i
     bench, chatflow_id = await updating(list(COLDER), NothingToChange(reason="The key is wrong, not the flow."))
     bench.reasoner.verdicts = [Verdict(done=False, category="LOGIC", reason="It fails.", fix="Repair it.")]
     review = await bench.answer(action="approve")
-    assert review["reason"] == "nothing_to_change"
+    assert review["reason"] == "tests_failed"
+    codes = str(review["texts"])
+    assert "interrupt.nothing_changed" not in codes  # the draft has the change
+    assert "The key is wrong, not the flow." in review["message"]
     assert [option["value"] for option in review["options"]] == ["accept", "iterate", "rollback"]
     await bench.answer(action="accept")
     assert (await bench.state()).outcome == "accepted"

@@ -108,7 +108,8 @@ async def test_a_change_holds_the_test_set_of_the_flow_and_names_what_is_left_ou
 
     async def test_set(chatflow_id: str) -> list[TestCase]:
         assert chatflow_id == row.id
-        return [TestCase(id=f"t{n}", turns=[f"Question {n}?"]) for n in range(1, 13)]
+        expect = Expectation(branch=["chatOpenAI_0", "gone_0"], tools=["gone_0", "calculator"])
+        return [TestCase(id=f"t{n}", turns=[f"Question {n}?"], expect=expect) for n in range(1, 13)]
 
     monkeypatch.setattr(bench, "context", lambda: replace(context, test_set=test_set))
     approval = await bench.start("make it colder", target=row.id)
@@ -118,6 +119,9 @@ async def test_a_change_holds_the_test_set_of_the_flow_and_names_what_is_left_ou
     assert "Question 1?" in shown
     assert left_out not in shown
     assert any(left_out in note for note in approval["data"]["notes"])
+    # A node that an earlier change took out cannot run.
+    expected = next(test["expect"] for test in tests if test["turns"] == ["Question 1?"])
+    assert (expected["branch"], expected["tools"]) == (["chatOpenAI_0"], ["calculator"])
 
 
 async def test_an_id_in_the_sentence_skips_the_question() -> None:
