@@ -70,6 +70,8 @@ _ANYWHERE = frozenset(
         *("ENDING_NODE_KIND", "ENDING_NODE_OUTPUT", "MULTIPLE_ENDING_NODES"),
     }
 )
+#: Codes of things that the server does not have.
+_OF_THE_SERVER = frozenset({"NOT_ON_SERVER", "UNKNOWN_TOOL"})
 _KINDS = frozenset({*ALL_KINDS, ASSISTANT})
 
 
@@ -128,9 +130,17 @@ def validate_flow(
 
 
 def _unless_unreached(finding: Finding, flow: FlowContext) -> Finding:
-    """The finding, as a warning if it is about how a node runs and no run reaches the node."""
-    runs = finding.where in flow.reached and finding.where not in flow.skipped
-    if finding.severity == "warning" or runs or flow.graph.node(finding.where) is None or finding.code in _ANYWHERE:
+    """The finding, as a warning if it is about how a node runs and no run reaches the node.
+
+    What the server does not have is an error only where each run takes it.
+    """
+    node = finding.where
+    if finding.severity == "warning" or flow.graph.node(node) is None or finding.code in _ANYWHERE:
         return finding
-    detail = f"{finding.detail} (No question runs the node.)"
-    return finding.model_copy(update={"severity": "warning", "detail": detail})
+    if node not in flow.reached or node in flow.skipped:
+        why = "No question runs the node."
+    elif node not in flow.certain and finding.code in _OF_THE_SERVER:
+        why = "The questions that take this branch fail."
+    else:
+        return finding
+    return finding.model_copy(update={"severity": "warning", "detail": f"{finding.detail} ({why})"})

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from flowise_dev_agent.patch.model.definitions import split_types, type_set
-from flowise_dev_agent.patch.model.findings import Finding, error
+from flowise_dev_agent.patch.model.findings import Finding, error, warning
 from flowise_dev_agent.patch.model.flow_data import InputEntry
 from flowise_dev_agent.patch.model.node import FlowNode
 from flowise_dev_agent.patch.model.references import referenced, sole_reference
@@ -186,15 +186,14 @@ def references(flow: FlowContext) -> Iterator[Finding]:
 def _unmatched_references(
     flow: FlowContext, node: FlowNode, name: str, ids: list[str], wired: list[str]
 ) -> Iterator[Finding]:
+    anchors = node.definitions.anchor_names
     for source_id in dict.fromkeys(ids):
         if flow.graph.node(source_id) is None:
-            yield error(
-                "REF_TO_MISSING_NODE",
-                f"The input refers to {source_id!r}, which is not in the flow.",
-                where=node.id,
-                field=name,
-            )
-        elif source_id not in wired and (flow.kind != MULTIAGENT or name in node.definitions.anchor_names):
+            # Of a text the server leaves the reference as it is, and the model reads that.
+            make = error if name in anchors else warning
+            text = f"The input refers to {source_id!r}, which is not in the flow."
+            yield make("REF_TO_MISSING_NODE", text, where=node.id, field=name)
+        elif source_id not in wired and (flow.kind != MULTIAGENT or name in anchors):
             # The texts of a sequential flow read the answer of any agent.
             yield error(
                 "REF_WITHOUT_EDGE",

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from flowise_dev_agent.patch.model import agentflow as v2
 from flowise_dev_agent.patch.model.definitions import Definitions
 from flowise_dev_agent.patch.model.findings import Finding
 from flowise_dev_agent.patch.model.flow_data import InputEntry, Values
@@ -18,6 +19,7 @@ from flowise_dev_agent.patch.model.node import FlowNode
 from flowise_dev_agent.patch.model.outputs import Output
 from flowise_dev_agent.patch.model.references import referenced
 from flowise_dev_agent.patch.model.schema import NodeSchema, Schemas
+from flowise_dev_agent.patch.model.ways import reached_from
 
 #: Kind (``document store``, ``flow``, ``custom tool``, ``assistant``, ``variable``) -> id -> name.
 ServerThings = Mapping[str, Mapping[str, str]]
@@ -150,6 +152,16 @@ class FlowContext:
                     found.add(target)
                     queue.append(target)
         return frozenset(found or self.successors)
+
+    @cached_property
+    def certain(self) -> frozenset[str]:
+        """Ids of the nodes that each question runs: in an agentflow those before its first branches, else all."""
+        if self.kind != AGENTFLOW:
+            return frozenset(self.successors)
+        forks = {node.id for node in self.nodes if node.name in v2.BRANCHING}
+        after = {id_: [] if id_ in forks else targets for id_, targets in self.successors.items()}
+        starts = [node.id for node in self.nodes if node.name == v2.START]
+        return reached_from(starts, after)
 
     @cached_property
     def skipped(self) -> frozenset[str]:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from flowise_dev_agent.patch.model.findings import Finding, error
+from flowise_dev_agent.patch.model.findings import Finding, error, warning
 from flowise_dev_agent.patch.model.flow_data import Values
 from flowise_dev_agent.patch.model.node import FlowNode
 from flowise_dev_agent.patch.model.references import has_variable
@@ -71,7 +71,7 @@ def models(flow: FlowContext) -> Iterator[Finding]:
 
 @rule("BAD_TOOL_NAME", "DUPLICATE_TOOL_NAME")
 def tool_names(flow: FlowContext) -> Iterator[Finding]:
-    """Tool names are valid and unique. Providers reject other characters than letters, digits, _ and -."""
+    """Tool names are valid and unique. Most providers reject other characters than letters, digits, _ and -."""
     for node in flow.nodes:
         if flow.kind == CHATFLOW and node.name in _NAME_FIELDS:
             yield from _bad_name(node, node.name, node.inputs, "")
@@ -110,9 +110,9 @@ def _bad_name(node: FlowNode, type_: str, inputs: Values, path: str) -> Iterator
     name = inputs.get(field)
     if isinstance(name, str) and not is_empty(name) and not has_variable(name) and not _NAME.fullmatch(name):
         allowed = re.sub(r"[^A-Za-z0-9_-]+", "_", name.strip())[:64].strip("_") or "my_tool"
-        yield error(
+        yield warning(
             "BAD_TOOL_NAME",
-            f"`{path}{field}`: providers take only letters, digits, _ and - in the name of a tool, at most 64.",
+            f"`{path}{field}`: most providers take only letters, digits, _ and - in the name of a tool, at most 64.",
             where=node.id,
             field=f"{path}{field}",
             hint=f"For example {allowed!r}.",

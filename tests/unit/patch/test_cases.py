@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from flowise_dev_agent.patch import AddNode, Connect, GraphIR, Schemas, compile_ops, validate_flow
+from flowise_dev_agent.patch import AddNode, Connect, GraphIR, PatchOp, Schemas, compile_ops, validate_flow
 from flowise_dev_agent.patch.model.attached_files import stand_in_id
 from flowise_dev_agent.patch.model.json_text import JsonValue
 from tests.fixtures.golden_flows import GOLDEN, NOWHERE
@@ -118,6 +118,47 @@ def test_what_a_tool_or_a_text_takes_from_the_server_is_looked_up(schemas: Schem
         ("NOT_ON_SERVER", "warning", "selectedChatflow"),
         ("VARIABLE_NOT_ON_SERVER", "warning", "description"),
     ]
+
+
+def test_a_store_that_is_gone_is_an_error_where_each_question_asks_it(schemas: Schemas) -> None:
+    """Measured: a question that takes the other branch is answered."""
+    gone: JsonValue = {"documentStore": "11111111-2222-4333-8444-555555555555:Parcels"}
+    fields: dict[str, JsonValue] = {"retrieverKnowledgeDocumentStores": [gone], "retrieverQuery": "x"}
+    compare: JsonValue = {"type": "string", "value1": "a", "operation": "equal", "value2": "a"}
+
+    def severity(*between: PatchOp, after: str, anchor: str = "output") -> set[str]:
+        ops: list[PatchOp] = [
+            AddNode(node_name="startAgentflow", node_id="start"),
+            *between,
+            AddNode(node_name="retrieverAgentflow", node_id="ask", params=fields),
+            Connect(source_node_id=after, target_node_id="ask", source_anchor=anchor),
+        ]
+        flow = compile_ops(GraphIR.empty(), ops, schemas).flow_data
+        found = validate_flow(flow, schemas=schemas, credentials=None, kind="AGENTFLOW", server={"document store": {}})
+        return {one.severity for one in found if one.code == "NOT_ON_SERVER"}
+
+    fork = [
+        AddNode(node_name="conditionAgentflow", node_id="fork", params={"conditions": [compare]}),
+        Connect(source_node_id="start", target_node_id="fork"),
+    ]
+    assert severity(after="start") == {"error"}
+    assert severity(*fork, after="fork", anchor="0") == {"warning"}
+
+
+def test_a_reference_to_a_node_that_is_gone_is_an_error_in_an_input_and_a_warning_in_a_text(schemas: Schemas) -> None:
+    """Measured: the model of the chain reads the reference itself."""
+    ops = [
+        AddNode(node_name="promptTemplate", node_id="ask", params={"template": "Shorten: {x}", "promptValues": "{}"}),
+        AddNode(node_name="llmChain", node_id="chain"),
+        Connect(source_node_id="ask", target_node_id="chain", target_anchor="prompt"),
+    ]
+    graph = compile_ops(GraphIR.empty(), ops, schemas).graph
+    ask, chain = graph.nodes
+    ask.inputs["promptValues"] = '{"x":"{{gone_0.data.instance}}"}'
+    chain.inputs["model"] = "{{gone_0.data.instance}}"
+    found = validate_flow(graph.to_flow_data(), schemas=schemas, credentials=None)
+    told = {(one.where, one.severity) for one in found if one.code == "REF_TO_MISSING_NODE"}
+    assert told == {("ask", "warning"), ("chain", "error")}
 
 
 def test_a_store_that_a_session_makes_before_it_writes_is_not_missing(schemas: Schemas) -> None:
