@@ -383,7 +383,7 @@ class NotAFlowError(InvalidInputError):
 
 
 class FlowTestNotFoundError(AgentError):
-    """There is no test of a flow with this id."""
+    """There is no test of a flow with this id, or of a session with this number."""
 
     code = "flow_test_not_found"
 

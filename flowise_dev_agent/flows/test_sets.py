@@ -1,23 +1,23 @@
 """Test sets of flows: what people marked, accepted and gave, as the tests of every later change."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Annotated, Any, Final
 from uuid import UUID
 
 from pydantic import TypeAdapter, ValidationError
 
-from flowise_dev_agent.errors import InvalidInputError, SessionConflictError
+from flowise_dev_agent.errors import FlowTestNotFoundError, SessionConflictError
 from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.persistence import Sessions, TestSets
 from flowise_dev_agent.schemas.base import read
-from flowise_dev_agent.schemas.flow_tests import MOST_IN_SET, GivenTests, PutTestSet, TestMark, TestSetView
+from flowise_dev_agent.schemas.flow_exports import refused
+from flowise_dev_agent.schemas.flow_tests import MOST_IN_SET, PutTestSet, TestMark, TestSetView
 from flowise_dev_agent.schemas.plan import Expectation, TestCase, numbered
 from flowise_dev_agent.schemas.session import ApprovedPlan, ResultView
 from flowise_dev_agent.schemas.verdict import Mark, Trial
 from flowise_dev_agent.testing.test_files import Format, read_tests, write_tests
 from flowise_dev_agent.texts import text
 
-_TESTS: Final[TypeAdapter[list[Any]]] = TypeAdapter(GivenTests)
 _NUMBERED: Final[TypeAdapter[list[dict[str, Any]]]] = TypeAdapter(Annotated[list[dict[str, Any]], numbered("t")])
 #: A longer answer is not held against a later one.
 _LONGEST_ANSWER: Final = 300
@@ -40,28 +40,24 @@ class TestSetService:
 
     async def put(self, chatflow_id: str, body: PutTestSet, instance: str | None) -> TestSetView:
         """Replace the set of a flow. Raises InvalidInputError."""
-        tests: Sequence[TestCase] = body.tests or []
         if body.text is not None:
             try:
-                tests = _TESTS.validate_python(read_tests(body.text, body.format))
+                body = PutTestSet(tests=read_tests(body.text, body.format))
             except ValidationError as error:
-                first = error.errors(include_url=False, include_input=False, include_context=False)[0]
-                place = ".".join(str(part) for part in first["loc"])
-                raise InvalidInputError(text("error.at_place", place=place, problem=first["msg"])) from None
-        if len(tests) > MOST_IN_SET:
-            raise InvalidInputError(text("error.too_many_tests", most=MOST_IN_SET))
+                raise refused(error) from None
+        tests: list[TestCase] = [*(body.tests or ())]
         await self._sets.put(self._instances.resolve(instance), chatflow_id, _rows(tests))
-        return TestSetView(tests=list(tests), text=None)
+        return TestSetView(tests=tests, text=None)
 
     async def mark(self, session_id: UUID, number: int, mark: TestMark, by: str) -> Trial:
         """Store a person's judgement of a test of a session, and take the test into the flow's set.
 
-        Raises SessionNotFoundError, InvalidInputError, and SessionConflictError while the session is at work.
+        Raises SessionNotFoundError, FlowTestNotFoundError, and SessionConflictError while the session is at work.
         """
         row = await self._sessions.get(session_id)
         result = read(ResultView, row.result) if row.result else ResultView()
         if not 1 <= number <= len(result.tests):
-            raise InvalidInputError(text("error.no_such_test", number=number, total=len(result.tests)))
+            raise FlowTestNotFoundError(text("error.no_such_test", number=number, total=len(result.tests)))
         plan = read(ApprovedPlan, row.plan).contract if row.plan else None
         trial = result.tests[number - 1].model_copy(update={"mark": Mark(good=mark.good, by=by)})
         tests = [trial if position == number else one for position, one in enumerate(result.tests, start=1)]

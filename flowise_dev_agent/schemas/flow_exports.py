@@ -106,7 +106,7 @@ def read_flows(body: ReadExport) -> ReadFlows:
             for flow in export.flows
         ]
     except ValidationError as error:
-        raise _refused(error) from None
+        raise refused(error) from None
     return ReadFlows(flows=flows, others=export.others)
 
 
@@ -141,7 +141,7 @@ def _flow(row: Any, kind: str | None) -> ExportedFlow:
             **{key: value if isinstance(value, str) else json.dumps(value) for key, value in columns.items()}
         )
     except ValidationError as error:
-        raise _refused(error) from None
+        raise refused(error) from None
     return ExportedFlow(
         name=name,
         type=own if isinstance(own, str) and own.isupper() else GraphIR(document).kind,
@@ -152,7 +152,8 @@ def _flow(row: Any, kind: str | None) -> ExportedFlow:
     )
 
 
-def _refused(error: ValidationError) -> InvalidInputError:
+def refused(error: ValidationError) -> InvalidInputError:
+    """The error of a file whose content does not fit, with the first place in it."""
     first = error.errors(include_url=False, include_input=False, include_context=False)[0]
     place = ".".join(str(part) for part in first["loc"])
     return InvalidInputError(said("error.at_place", place=place, problem=first["msg"]))

@@ -10,7 +10,7 @@ from flowise_dev_agent.patch import Finding, OtherVersion, errors
 from flowise_dev_agent.schemas.base import CalledAddress, Contract, Failure, Worded
 from flowise_dev_agent.schemas.flow_writes import FlowText, FlowType
 from flowise_dev_agent.schemas.plan import TestCase, numbered
-from flowise_dev_agent.schemas.requests import Line, LongText, RequestBody, Whole, storable_json
+from flowise_dev_agent.schemas.requests import Line, LongText, RequestBody, Whole, exactly_one, storable_json
 from flowise_dev_agent.schemas.verdict import Trial
 
 _TYPE = "Flowise's type; found from the nodes when left out."
@@ -40,6 +40,8 @@ MOST_IN_SET: Final = 50
 
 class PutTestSet(RequestBody):
     """The test set of a flow: as data, or the text of a file."""
+
+    model_config = ConfigDict(json_schema_extra=exactly_one("tests", "text"))
 
     tests: GivenTests | None = Field(default=None, max_length=MOST_IN_SET)
     text: LongText | None = Field(default=None, description="A file: YAML, JSON or CSV, as `format` says.")

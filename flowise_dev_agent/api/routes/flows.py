@@ -299,7 +299,8 @@ async def put_test_set(
 
 
 @router.post(
-    "/sessions/{session_id}/tests/{number}/verdict", responses=declared("session_not_found", "session_conflict")
+    "/sessions/{session_id}/tests/{number}/verdict",
+    responses=declared("session_not_found", "flow_test_not_found", "session_conflict"),
 )
 async def mark_test(
     session_id: SessionId,

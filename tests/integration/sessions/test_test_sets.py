@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from flowise_dev_agent.caller import ALL_SCOPES, Caller, acting_for, serving
-from flowise_dev_agent.errors import InvalidInputError, SessionConflictError
+from flowise_dev_agent.errors import FlowTestNotFoundError, InvalidInputError, SessionConflictError
 from flowise_dev_agent.flows.test_sets import set_of_flow
 from flowise_dev_agent.ops import Runtime
 from flowise_dev_agent.persistence import Database, TestSets
@@ -119,13 +119,14 @@ async def test_a_persons_mark_counts_first_and_its_test_goes_into_the_set(engine
 
 async def test_what_cannot_be_marked_or_stored_is_refused(engine: Runtime, database: Database) -> None:
     session_id = await session(engine, database)
-    with pytest.raises(InvalidInputError):
+    with pytest.raises(FlowTestNotFoundError):
         await engine.test_sets.mark(session_id, 3, TestMark(good=True), "ada")
     async with superuser(database) as connection:
         await connection.execute("UPDATE sessions SET status = 'running' WHERE id = %s", (session_id,))
     with pytest.raises(SessionConflictError):
         await engine.test_sets.mark(session_id, 1, TestMark(good=True), "ada")
-    for text in ("- turns: []\n  input: chat\n", "- 3\n", json.dumps([{"turns": ["a"]}] * (MOST_IN_SET + 1)), "a: [\n"):
+    too_many = json.dumps([{"turns": ["a"]}] * (MOST_IN_SET + 1))
+    for text in ("- turns: []\n  input: chat\n", "- 3\n", too_many, "a: [\n", '- turns: ["a\\0"]\n'):
         with pytest.raises(InvalidInputError):
             await engine.test_sets.put(FLOW, PutTestSet(text=text, format="yaml"), None)
 
