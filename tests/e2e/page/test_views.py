@@ -333,3 +333,38 @@ async def test_a_note_is_remembered_and_deleted_on_the_page(site: Site) -> None:
         await note.get_by_role("button", name="Delete the note").click()
         await page.get_by_role("dialog").get_by_role("button", name="Delete the note").click()
         await expect(note).to_have_count(0)
+
+
+#: Of the names of far nodes: words that are on two lines, words that are cut off beside an icon, and the least letters.
+NAMES = """() => {
+    const found = {broken: [], cut: [], smallest: 99};
+    const zoom = new DOMMatrix(getComputedStyle(document.querySelector(".react-flow__viewport")).transform).a;
+    for (const name of document.querySelectorAll(".fnode.far .fnode-name")) {
+        const text = name.firstChild;
+        found.smallest = Math.min(found.smallest, parseFloat(getComputedStyle(name).fontSize) * zoom);
+        const edge = name.getBoundingClientRect().right;
+        const icon = name.parentElement.querySelector(".fnode-icon > *")?.getBoundingClientRect().width;
+        for (const {index, 0: word} of name.textContent.matchAll(/\\S+/g)) {
+            const range = new Range();
+            range.setStart(text, index);
+            range.setEnd(text, index + word.length);
+            const lines = new Set([...range.getClientRects()].filter((one) => one.width > 0).map((one) => one.top));
+            if (lines.size > 1) found.broken.push(word);
+            if (range.getBoundingClientRect().right > edge + 1 && icon > 1) found.cut.push(word);
+        }
+    }
+    return found;
+}"""
+
+
+async def test_names_of_nodes_seen_from_far_break_at_no_place_within_a_word(site: Site) -> None:
+    for template in ("Multiple Documents QnA", "Human In The Loop"):
+        row = await make_flow(site.flowise, template)
+        async with site.page(f"/f/{row.id}/default") as page:
+            await expect(page.locator(".fnode").first).to_be_visible()
+            for _ in range(3):
+                await page.get_by_role("button", name="Zoom Out").click()
+                await expect(page.locator(".fnode.far .fnode-name").nth(3)).to_be_visible()
+                names = await page.evaluate(NAMES)
+                assert (names["broken"], names["cut"]) == ([], []), names
+                assert names["smallest"] >= 11

@@ -50,7 +50,7 @@ const LETTERS_PX = 11;
 /** A chosen node becomes no smaller than this share when its details take room. */
 const SMALLER = 0.75;
 /** Letters of names grow in steps, so that not each step of a zoom paints them again. */
-const LETTERS = [14, 18, 24, 32, 44, 60];
+const LETTERS = [14, 16, 18, 21, 24, 28, 32, 37, 43, 50, 60];
 /** After this time without another step a zoom has ended. */
 const ZOOM_MS = 150;
 

@@ -43,8 +43,10 @@ export const NodeBox = memo(function NodeBox({ data, selected }: NodeProps<NodeB
           (steps?.join(", ") ?? `${SIGNS[mark]} ${initials(node.label)}`)
         ) : (
           <>
-            <NodeIcon node={node} />
-            <span className="fnode-name">{steps?.join(", ") ?? node.label}</span>
+            <span className="fnode-head">
+              <NodeIcon node={node} />
+              <span className="fnode-name">{steps?.join(", ") ?? node.label}</span>
+            </span>
             <InsideOf node={node} bare />
             {before && (
               <span className="fnode-changed">

@@ -41,7 +41,7 @@ function TypeIcon({ name, instead = null }: { name: string; instead?: string | n
   useEffect(() => {
     if (can) want(name);
   }, [can, name]);
-  return icon ? <img src={icon} alt="" draggable={false} /> : instead;
+  return icon ? <img src={icon} alt="" draggable={false} /> : instead && <span>{instead}</span>;
 }
 
 /** Of the steps of a flow, which have no icon on the server: strokes in a square of 24. */

@@ -221,7 +221,7 @@ function FindingList({ label, findings }: { label: string; findings: Finding[] }
           <p>{findingText(one)}</p>
           <details>
             <summary>
-              <small>{one.where ? t("{{code}} at {{where}}", { code: one.code, where: one.where }) : one.code}</small>
+              <code>{[one.code, one.where].filter(Boolean).join(" · ")}</code>
             </summary>
             <code className="words">{[one.detail, one.hint].filter(Boolean).join(" ")}</code>
           </details>

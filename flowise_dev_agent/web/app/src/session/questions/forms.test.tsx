@@ -340,7 +340,7 @@ it("shows findings with their hints", () => {
   show(PatchReviewForm, { ...PATCH, findings: [finding as Finding] }, [option("replan", "Plan again"), CANCEL]);
   expect(screen.getByText("61 ops are too many.")).toBeTruthy();
   expect(screen.getByText("Write fewer.")).toBeTruthy();
-  expect(screen.getByText("TOO_MANY_OPS at chatOpenAI_0")).toBeTruthy();
+  expect(screen.getByText("TOO_MANY_OPS · chatOpenAI_0")).toBeTruthy();
 });
 
 const RESULT = {
