@@ -59,6 +59,7 @@ _NOT_FOR_OPS = frozenset(
         "SERVER_SETTING_NEEDED",
         "UNKNOWN_PARAM",
         "UNVERIFIED_NODE",
+        "UPSERT_DOUBLES",
         "STEP_WITHOUT_TITLE",
         "VERSION_DRIFT",
     }

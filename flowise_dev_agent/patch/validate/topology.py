@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from itertools import combinations
+from typing import Final
 
 from flowise_dev_agent.patch.model.findings import Finding, error, warning
 from flowise_dev_agent.patch.model.node import FlowNode
@@ -16,6 +17,8 @@ from flowise_dev_agent.patch.validate.context import (
     FlowContext,
     rule,
 )
+
+_MANAGER: Final = "recordManager"
 
 
 @rule("EMPTY_FLOW")
@@ -146,14 +149,18 @@ def isolated(flow: FlowContext) -> Iterator[Finding]:
             )
 
 
-@rule("VECTOR_STORE_WITHOUT_DOCUMENT", kinds=(CHATFLOW,))
+@rule("VECTOR_STORE_WITHOUT_DOCUMENT", "UPSERT_LOST", "UPSERT_DOUBLES", kinds=(CHATFLOW,))
 def vector_stores(flow: FlowContext) -> Iterator[Finding]:
-    """Vector stores have documents. Retrieval from an empty store finds nothing and reports no error."""
+    """Vector stores have documents, keep them, and get each one once.
+
+    Retrieval from an empty store finds nothing and reports no error, nor does an upsert that is lost or adds all again.
+    """
     for node in flow.nodes:
         anchors = [anchor for anchor in flow.visible_anchors(node) if anchor["type"] == "Document"]
         if node.category != STORES or not anchors:
             continue
         if any(flow.is_connected(node, str(anchor["name"])) for anchor in anchors):
+            yield from _upsert(flow, node)
             continue
         name = str(anchors[0]["name"])
         if node.name in IN_MEMORY:
@@ -171,6 +178,24 @@ def vector_stores(flow: FlowContext) -> Iterator[Finding]:
                 where=node.id,
                 field=name,
             )
+
+
+def _upsert(flow: FlowContext, node: FlowNode) -> Iterator[Finding]:
+    if node.name in IN_MEMORY and flow.only_indexes:
+        yield warning(
+            "UPSERT_LOST",
+            "An in-memory store is built anew for each request: what is upserted is gone with the answer.",
+            where=node.id,
+            hint="Use a store that lasts, for example postgres.",
+        )
+    elif _MANAGER in {str(one["name"]) for one in flow.visible_anchors(node)} and not flow.is_connected(node, _MANAGER):
+        yield warning(
+            "UPSERT_DOUBLES",
+            "Each upsert adds all documents once more, and answers come from the copies.",
+            where=node.id,
+            field=_MANAGER,
+            hint=f"Connect a record manager, for example postgresRecordManager, to `{_MANAGER}`, or upsert once.",
+        )
 
 
 @rule("NOT_CHECKED", kinds=(MULTIAGENT, ASSISTANT))

@@ -23,7 +23,16 @@ from flowise_dev_agent.flowise import ChatflowCreate, FlowiseClient
 from flowise_dev_agent.flowise.document_stores import Component, LoaderSpec, VectorSpec
 from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.ops.document_stores import refresh_store
-from flowise_dev_agent.patch import AddNode, BindCredential, Connect, GraphIR, PatchOp, Schemas, compile_ops
+from flowise_dev_agent.patch import (
+    AddNode,
+    BindCredential,
+    Connect,
+    GraphIR,
+    PatchOp,
+    Schemas,
+    compile_ops,
+    validate_flow,
+)
 from flowise_dev_agent.patch.model.placeholders import placeholder_file
 from flowise_dev_agent.persistence import AuditFilter, AuditLog, Database
 from flowise_dev_agent.publish import Publisher, StoreSpec
@@ -205,6 +214,34 @@ async def test_a_flow_finds_what_was_written_to_its_vector_store_once(
     intents.rows[row.key] = replace(row, status="open", result=None)
     assert await publisher_of(flowise_client, intents).upsert(flow.id, node_id, sha256) == 1
     assert await flowise_client.upserts(flow.id) == [1]
+
+
+@pytest.mark.parametrize("has_manager", [False, True])
+async def test_a_second_upsert_adds_all_again_unless_a_record_manager_is_connected(
+    flowise_client: FlowiseClient,
+    flowise: FlowiseAccess,
+    vectors: VectorSpec,
+    schemas: Schemas,
+    has_manager: bool,
+) -> None:
+    text = bot_on(vectors, flowise.credentials["openAIApi"], schemas)
+    if has_manager:
+        config = {**vectors.vector_store.config, "tableName": f"r_{uuid.uuid4().hex[:8]}"}
+        credential = str(config.pop("credential"))
+        ops = [
+            AddNode(node_name="postgresRecordManager", node_id="manager", params=config),
+            Connect(source_node_id="manager", target_node_id="postgres_0", target_anchor="recordManager"),
+            BindCredential(node_id="manager", credential_type="PostgresApi", credential_id=credential),
+        ]
+        text = compile_ops(GraphIR.from_flow_data(text), ops, schemas).flow_data
+    flow = await flowise_client.create_chatflow(ChatflowCreate(name="Bot", flow_data=text))
+    for _ in range(2):
+        await flowise_client.upsert_vectors(flow.id, "postgres_0", timeout=30)
+    answer = await flowise_client.predict(flow.id, "How many days of vacation?", session_id="twice")
+    assert [one["pageContent"] for one in answer.source_documents] == [TEXT] * (1 if has_manager else 2)
+
+    found = validate_flow(text, schemas=schemas, credentials=None)
+    assert ("UPSERT_DOUBLES" in {one.code for one in found}) is not has_manager
 
 
 async def test_a_vector_store_that_cannot_be_filled_is_said(
