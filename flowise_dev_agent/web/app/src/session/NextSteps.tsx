@@ -27,7 +27,8 @@ export function NextSteps({ chatflowId, instance, url, onTry }: Props) {
   // The key changes only with the text: pressing twice starts one session.
   const attempt = useRef({ text: "", key: "" });
   const byHand = (useContext(EditingContext)?.edits.length ?? 0) > 0;
-  const reads = useQuery({ ...health(), enabled: byHand }).data?.reasoning.engine !== "deterministic";
+  const service = useQuery({ ...health(), enabled: byHand }).data;
+  const reads = !byHand || service?.reasoning.engine !== "deterministic";
   const start = useHandSession(chatflowId, instance);
   const change = useMutation({
     mutationFn: async ({ requirement, operation }: { requirement: string; operation: "update" | "auto" }) => {
