@@ -244,6 +244,8 @@ async def say_result(
     if show_change and (change := await client.change(session_id)):
         say(change.diff.text)
     say(f"{done} '{result.name}' ({chatflow_id}){where}.")
+    if result.left_out:
+        say(f"Not written: {', '.join(result.left_out)}. The flow keeps its own.")
     say(f"Session: {session_id}" if result.created else f"Session: {session_id}; its version v1.0 is the former flow.")
 
 

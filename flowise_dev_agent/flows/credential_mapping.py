@@ -4,6 +4,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from pydantic.alias_generators import to_camel
+
 from flowise_dev_agent.errors import InvalidInputError
 from flowise_dev_agent.flowise.flow_tags import without_tags
 from flowise_dev_agent.flowise.models import Chatflow, Credential
@@ -36,6 +38,11 @@ def settings_of(row: Chatflow) -> FlowSettings:
     """Settings that the server keeps beside a flow, without tags of sessions."""
     columns = {name: getattr(row, name) or None for name in FlowSettings.model_fields}
     return FlowSettings(**{**columns, "category": without_tags(row.category) or None})
+
+
+def differing(settings: FlowSettings, others: FlowSettings) -> list[str]:
+    """Columns in which they differ, as Flowise calls them."""
+    return [to_camel(name) for name in FlowSettings.model_fields if getattr(settings, name) != getattr(others, name)]
 
 
 def map_credentials(

@@ -10,6 +10,7 @@ from flowise_dev_agent.flowise.reach import columns_of
 from flowise_dev_agent.flowise.uploads import as_kept
 from flowise_dev_agent.flows.credential_mapping import (
     bind,
+    differing,
     lacking,
     map_credentials,
     map_references,
@@ -56,6 +57,7 @@ class Proposal:
     missing: list[MissingThing] = field(default_factory=list)
     settings: FlowSettings = field(default_factory=FlowSettings)
     kept: JsonObject | None = None
+    left_out: list[str] = field(default_factory=list)
     #: Of `base`, beside its text.
     columns: dict[str, str | bool] = field(default_factory=dict[str, str | bool])
 
@@ -190,6 +192,7 @@ class Proposals:
             source=row.id,
             credentials=credentials,
             settings=settings,
+            left_out=differing(settings_of(row), settings_of(base)) if base else [],
         )
 
     async def restore(self, version: KeptVersion, flow_data: str, expected: Expected | None = None) -> Proposal:

@@ -226,6 +226,7 @@ class FlowWrite(Contract):
         default_factory=dict[str, str | bool], description="Of a changed flow, beside its text."
     )
     kept: JsonObject | None = Field(default=None, description="Of a restored version: settings that it had.")
+    left_out: list[str] = Field(default_factory=list)
     findings: list[Finding] = Field(default_factory=list, description="Warnings.")
 
 
@@ -249,6 +250,11 @@ class FlowWriteResult(Contract):
     credentials: list[MappedCredential]
     references: list[MappedReference] = Field(default_factory=list)
     settings: FlowSettings = Field(default_factory=FlowSettings, description="Of a new flow, as it is written.")
+    left_out: list[str] = Field(
+        default_factory=list,
+        description="Columns beside the flow that a promotion over a flow does not write: those in which it differs "
+        "from its source. It keeps its own.",
+    )
     findings: list[Finding]
     flow_data: str | None = Field(
         default=None, description="Of a dry run of an import or a promotion: what would be written, as text."

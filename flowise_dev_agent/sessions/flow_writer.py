@@ -343,6 +343,7 @@ def _write(proposal: Proposal, findings: list[Finding]) -> FlowWrite:
         settings=proposal.settings,
         kept=proposal.kept,
         columns=proposal.columns,
+        left_out=proposal.left_out,
         findings=[finding for finding in findings if finding.severity == "warning"][:_MOST_WARNINGS],
     )
 
@@ -394,6 +395,7 @@ def _shown(
         credentials=write.credentials,
         references=write.references,
         settings=write.settings,
+        left_out=write.left_out,
         findings=write.findings,
     )
 

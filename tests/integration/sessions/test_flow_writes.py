@@ -208,9 +208,13 @@ async def test_p100_a_promotion_over_a_flow_can_be_rolled_back(runtime: Runtime,
     (write, _) = (await runtime.service.event_page(first.session_id)).events
     assert write.model_dump(exclude_none=True)["data"] == {"chatflow_id": there.id, "flow": first.sha256, "source": BOT}
     theirs = edited(servers, there.id, "prod")
+    looks, limits = {"chatbot_config": '{"title":"Dev"}', "category": "a"}, {"api_config": '{"rateLimit":{}}'}
+    servers.dev.flows[BOT] = servers.dev.flows[BOT].model_copy(update=looks | limits)
+    servers.prod.flows[there.id] = servers.prod.flows[there.id].model_copy(update=limits)
     second = await promote(runtime, target_chatflow_id=there.id)
     assert (second.created, second.chatflow_id, second.name) == (False, there.id, "Real bot")
     assert servers.prod.flows[there.id].flow_data == there.flow_data
+    assert (first.left_out, second.left_out) == ([], ["category", "chatbotConfig"])
     assert await reasons(runtime, second.session_id) == ["before_promotion", "promotion"]
     assert second.session_id is not None
     await runtime.versions.rollback(second.session_id, None)

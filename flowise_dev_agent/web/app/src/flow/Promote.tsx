@@ -140,6 +140,9 @@ function Form({ flow, servers, onClose }: Props) {
                   </small>
                 </p>
               ))}
+              {data.left_out.length > 0 && (
+                <p>{t("Not written: {{names}}. The flow keeps its own.", { names: data.left_out.join(", ") })}</p>
+              )}
               <Suspense>
                 <Findings findings={data.findings} />
               </Suspense>
