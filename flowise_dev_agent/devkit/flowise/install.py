@@ -59,9 +59,9 @@ class FlowiseInstallation:
     Raises ConfigurationError in an installed package: only a checkout has the lock file.
     """
 
-    def __init__(self, cache_dir: Path | None = None, source: Path = _HERE) -> None:
+    def __init__(self, cache_dir: Path | None = None, source: Path | None = None) -> None:
         self.cache_dir = cache_dir or default_cache_dir()
-        self._source = source
+        self._source = source = source or _HERE
         lock = source / "package-lock.json"
         if not lock.is_file():
             raise ConfigurationError(

@@ -154,6 +154,8 @@ class ModelStandIn(BackgroundServer):
         else:
             return _unknown(path)
         answer = self._answer(request)
+        if request.provider == "anthropic" and not body.get("messages"):
+            answer = StandInFailure.http(400, "messages: at least one message is required")
         if isinstance(answer, StandInFailure):
             return _render_failure(request, answer)
         if request.kind == "embeddings":

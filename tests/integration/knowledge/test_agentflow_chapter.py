@@ -1046,14 +1046,16 @@ async def test_a_person_sees_what_a_function_made_by_its_variable_only(
 
 @states("`httpAgentflow` with `method` and `url`")
 async def test_a_request_gives_its_body_and_fields(server: Server, standin: ModelStandIn) -> None:
-    def asking(url: str) -> list[PatchOp]:
+    def asking(url: str, field: str = "data.openai") -> list[PatchOp]:
         http = step("httpAgentflow_0", method="GET", url=url)
-        shown = reply("{{ httpAgentflow_0.output.http.data.openai }}|{{ httpAgentflow_0 }}")
+        shown = reply(f"{{{{ httpAgentflow_0.output.http.{field} }}}}|{{{{ httpAgentflow_0 }}}}")
         return [start(), http, shown, *chain(START, "httpAgentflow_0", REPLY)]
 
     answer = await server.text(await server.create(*asking(f"{standin.endpoint}/?q={{{{ question }}}}")), "1")
     field, body = answer.split("|")
     assert (field, json.loads(body)["openai"]) == ("/v1", "/v1")
+    refused = await server.text(await server.create(*asking(f"{standin.endpoint}/no/such", "status")), "1")
+    assert refused.startswith("404|")
     bare = await server.create(*asking(standin.endpoint.removeprefix("http://")))
     assert "error" in await server.text(bare, "1")
 

@@ -112,7 +112,8 @@ class NoDatabase(PostgresServer):
 def local(npm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> LocalFlowise:
     monkeypatch.setattr(LocalFlowise, "_prepare_database", lambda _: None)
     monkeypatch.setenv("OPENAI_API_KEY", "a-real-key")
-    return LocalFlowise(data_dir=tmp_path / "data", postgres=NoDatabase(), cache_dir=tmp_path / "cache")
+    installation = FlowiseInstallation(tmp_path / "cache")
+    return LocalFlowise(data_dir=tmp_path / "data", postgres=NoDatabase(), installation=installation)
 
 
 def test_flowise_that_ends_is_reported_with_its_log(local: LocalFlowise, tmp_path: Path) -> None:

@@ -56,6 +56,13 @@ def test_anthropic_tool_results_and_forced_tools(standin: ModelStandIn) -> None:
     assert "saved as 7" in answer.content[0].text
 
 
+def test_anthropic_refuses_a_request_without_a_message(standin: ModelStandIn) -> None:
+    import anthropic
+
+    with claude_client(standin) as client, pytest.raises(anthropic.BadRequestError, match="at least one message"):
+        client.messages.create(model="c", max_tokens=9, system="Write a letter.", messages=[])
+
+
 def test_anthropic_structured_output_fits_the_schema_without_a_script(standin: ModelStandIn) -> None:
     with claude_client(standin) as client:
         answer = client.messages.create(

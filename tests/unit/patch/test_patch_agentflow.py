@@ -522,7 +522,7 @@ def test_a_good_agentflow_has_no_findings(schemas: Schemas) -> None:
 
 def test_every_code_of_agentflows_alone_has_a_mutation() -> None:
     registered = {code for rule in RULES if rule.kinds == ("AGENTFLOW",) for code in rule.codes}
-    tried = {flow.code for flow in TRIAL_FLOWS if flow.kind == "AGENTFLOW"} | {"EMPTY_ITERATION"}
+    tried = {flow.code for flow in TRIAL_FLOWS if flow.kind == "AGENTFLOW"} | {"EMPTY_ITERATION", "NO_USER_MESSAGE"}
 
     assert registered <= {case[0] for case in MUTATIONS} | tried
 
@@ -606,3 +606,34 @@ def test_a_condition_may_end_a_flow_that_nobody_waits_for(start: str, codes: set
     graph = compile_ops(GraphIR.empty(), [*ops, _step("startAgentflow_0", "conditionAgentflow_0")], schemas).graph
     found = validate_flow(graph.to_flow_data(), schemas=schemas, credentials=None, kind="AGENTFLOW")
     assert {one.field for one in found if one.code == "BRANCH_LEADS_NOWHERE"} == codes
+
+
+SYSTEM = {"role": "system", "content": "Write the letter."}
+
+
+@pytest.mark.parametrize(
+    ("changed", "refused"),
+    [
+        ({}, True),
+        ({"llmMessages": [SYSTEM, {"role": "user", "content": "{{ llmAgentflow_0 }}"}]}, False),
+        ({"llmMessages": [SYSTEM, {"role": "user", "content": ""}]}, True),
+        ({"llmEnableMemory": True, "llmMemoryType": "allMessages"}, False),
+        ({"llmModel": "chatOpenAI"}, False),
+    ],
+)
+def test_a_later_step_on_anthropic_says_something_to_the_model(
+    changed: dict[str, Any], refused: bool, schemas: Schemas
+) -> None:
+    """The stand-in of Anthropic refuses such a request, as Anthropic does."""
+    inputs: dict[str, Any] = {"llmModel": "chatAnthropic", "llmEnableMemory": False, "llmMessages": [SYSTEM]}
+    ops = [
+        _add("startAgentflow", startInputType="chatInput"),
+        _add("llmAgentflow", **inputs),
+        AddNode(node_name="llmAgentflow", node_id="llmAgentflow_1", params=inputs | changed),
+        _step("startAgentflow_0", "llmAgentflow_0"),
+        _step("llmAgentflow_0", "llmAgentflow_1"),
+    ]
+    graph = compile_ops(GraphIR.empty(), ops, schemas).graph
+    found = validate_flow(graph.to_flow_data(), schemas=schemas, credentials=None, kind="AGENTFLOW")
+    # The first model of a run gets the person's message.
+    assert [one.where for one in found if one.code == "NO_USER_MESSAGE"] == ["llmAgentflow_1"] * refused
