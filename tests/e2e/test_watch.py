@@ -67,6 +67,7 @@ def edited(row: Chatflow, number: int, chance: random.Random) -> dict[str, str]:
     return {"flow_data": json.dumps(document, ensure_ascii=chance.random() < 0.5)}
 
 
+@pytest.mark.timeout(900)
 async def test_every_state_that_is_there_at_a_turn_is_a_version_once_and_is_restored_byte_for_byte(
     runtime: Runtime, instances: Instances, flowise_client: FlowiseClient, calls: Counter[str]
 ) -> None:

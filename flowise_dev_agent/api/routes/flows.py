@@ -300,7 +300,8 @@ async def put_test_set(
 
 @router.post(
     "/sessions/{session_id}/tests/{number}/verdict",
-    responses=declared("session_not_found", "flow_test_not_found", "session_conflict"),
+    dependencies=[ONCE],
+    responses=declared("session_not_found", "flow_test_not_found", "session_conflict", *REPEATED),
 )
 async def mark_test(
     session_id: SessionId,
