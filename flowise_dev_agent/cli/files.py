@@ -245,7 +245,8 @@ async def say_result(
         say(change.diff.text)
     say(f"{done} '{result.name}' ({chatflow_id}){where}.")
     if result.left_out:
-        say(f"Not written: {', '.join(result.left_out)}. The flow keeps its own.")
+        stay = "" if result.created else " The flow keeps its own."
+        say(f"Not written: {', '.join(result.left_out)}.{stay}")
     say(f"Session: {session_id}" if result.created else f"Session: {session_id}; its version v1.0 is the former flow.")
 
 

@@ -3,6 +3,8 @@
 import asyncio
 from dataclasses import dataclass, field, replace
 
+from pydantic.alias_generators import to_camel
+
 from flowise_dev_agent.errors import FlowiseNotFoundError, InvalidInputError, StaleBaseError
 from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.flowise.models import Chatflow
@@ -212,6 +214,7 @@ class Proposals:
             base=base,
             settings=FlowSettings(chatbot_config=as_kept(kept)(None)) if kept and base is None else FlowSettings(),
             kept=kept,
+            left_out=_beside_version(base),
         )
 
     async def check(self, proposal: Proposal) -> list[Finding]:
@@ -255,3 +258,12 @@ class Proposals:
         instance_id = instance or self._instances.default_id
         self._instances.client(instance_id)
         return instance_id
+
+
+def _beside_version(base: Chatflow | None) -> list[str]:
+    """Columns that a version does not have: of a flow those with a value, of one that is gone all."""
+    if base is None:
+        return [to_camel(name) for name in FlowSettings.model_fields]
+    without_uploads = as_kept({})(base.chatbot_config)
+    config = None if without_uploads == as_kept({})(None) else without_uploads
+    return differing(settings_of(base).model_copy(update={"chatbot_config": config}), FlowSettings())

@@ -252,8 +252,9 @@ class FlowWriteResult(Contract):
     settings: FlowSettings = Field(default_factory=FlowSettings, description="Of a new flow, as it is written.")
     left_out: list[str] = Field(
         default_factory=list,
-        description="Columns beside the flow that a promotion over a flow does not write: those in which it differs "
-        "from its source. It keeps its own.",
+        description="Columns beside the flow that are not written. A promotion over a flow names those in which it "
+        "differs from its source; a restored version, which has no more than text, name and uploads, those with a "
+        "value, which stay, or all if the flow is gone.",
     )
     findings: list[Finding]
     flow_data: str | None = Field(

@@ -237,10 +237,16 @@ async def test_a_version_of_flowise_is_restored_byte_for_byte_with_its_name(
     saved(servers, odd, 1, name="Odd")
     await watch.look("dev")
     saved(servers, edited_again(servers), 2, name="Bot")
+    config = '{"title":"Bot","fullFileUpload":{"status":false}}'
+    beside = {"chatbot_config": config, "api_config": "{}"}
+    servers.dev.flows[BOT] = servers.dev.flows[BOT].model_copy(update=beside)
     await watch.look("dev")
     done = await written(runtime, await runtime.flow_writer.restore(BOT, 1, RestoreVersion()))
     row = servers.dev.flows[BOT]
     assert (row.flow_data, row.name, done.created) == (odd, "Odd", False)
+    # A version has no more of the settings than the uploads.
+    assert done.left_out == ["chatbotConfig", "apiConfig"]
+    assert (row.chatbot_config, row.api_config) == ('{"title":"Bot"}', "{}")
     await watch.look("dev")
     assert await listed(runtime) == [
         ("v1", "As it was found", "elsewhere"),
@@ -259,6 +265,7 @@ async def test_a_deleted_flow_is_made_again_with_all_its_text(runtime: Runtime, 
     await watch.look("dev")
     done = await written(runtime, await runtime.flow_writer.restore(BOT, 1, RestoreVersion()))
     assert done.created
+    assert "apiConfig" in done.left_out
     assert done.chatflow_id not in {None, BOT}
     made = servers.dev.flows[done.chatflow_id or ""]
     assert (made.name, made.type, made.flow_data) == (gone.name, gone.type, gone.flow_data)
