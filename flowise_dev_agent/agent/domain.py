@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final, TypeAlias
@@ -142,6 +142,8 @@ class TestSuite:
     not_testable: Mapping[str, str] = field(default_factory=dict[str, str])
     domain_scopes: tuple[str, ...] = ()
     integration_tests: tuple[str, ...] = ()
+    #: Addresses that the tests really call, as a person named them.
+    real: Sequence[str] = ()
 
     __test__ = False  # not a pytest class
 
@@ -241,9 +243,13 @@ class FlowDomain(DomainCapability):
         del flow_data, runs, simulation
         return []
 
-    async def simulate(self, context: AgentContext, flow_data: str, tests: Sequence[TestCase]) -> Simulation:
-        """Copy of a flow in which stand-ins take the place of what changes the world."""
-        del context, tests
+    async def simulate(
+        self, context: AgentContext, flow_data: str, tests: Sequence[TestCase], real: Collection[str] | None = None
+    ) -> Simulation:
+        """Copy of a flow in which stand-ins take the place of what changes the world. With `real` only these addresses
+        are called.
+        """
+        del context, tests, real
         return Simulation(flow_data)
 
     @abstractmethod

@@ -79,9 +79,22 @@ def check_answer(interrupt: Interrupt, *, answer: JsonMapping | None, response: 
     return {"type": interrupt.type, **_as_offered(interrupt, parsed).model_dump(mode="json")}
 
 
+def _addresses(interrupt: PlanApprovalInterrupt) -> set[str]:
+    """Addresses that the tests of the plan may be told to call."""
+    return set(interrupt.data.details.addresses) if interrupt.data.details else set()
+
+
 def _as_offered(interrupt: Interrupt, answer: Answer) -> Answer:
     """Answer with names spelled as the interrupt spells them, where they match."""
     match interrupt, answer:
+        case PlanApprovalInterrupt(), ApprovePlan(real=list(real)) if unknown := sorted(
+            {*real} - _addresses(interrupt)
+        ):
+            known = sorted(_addresses(interrupt))
+            raise InvalidAnswerError(
+                text("error.address_not_called", addresses=unknown),
+                hint=text("error.addresses_called", addresses=known) if known else _offer(interrupt),
+            )
         case PlanApprovalInterrupt(), ApprovePlan(approach=str(approach)):
             labels = [item.label for item in interrupt.data.approaches]
             match = next((label for label in labels if label.casefold() == approach.casefold()), None)

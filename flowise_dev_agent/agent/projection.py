@@ -102,6 +102,8 @@ def approved_plan(interrupt: Interrupt, answer: JsonMapping) -> ApprovedPlan | N
     if isinstance(questions := answer.get("test_questions"), list) and questions:
         contract = contract.with_questions([str(question) for question in questions])
     details = interrupt.data.details
+    if details and (real := answer.get("real")):
+        details = details.model_copy(update={"called": real})
     if ops := ops_of(answer):
         contract = with_ops(contract, ops, GraphIR.empty(), {}).model_copy(update={"capability": contract.capability})
         details = details and _edited(details, contract, ops)

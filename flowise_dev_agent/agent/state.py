@@ -252,6 +252,8 @@ class TestsState(StatePart):
 
     #: The person's own test questions; None: the plan's tests are used.
     questions: list[str] | None = None
+    #: Addresses that the tests really call, as the person named them.
+    real: list[str] = Field(default_factory=list[str])
     results: list[Trial] = Field(default_factory=list[Trial])
     #: Conversations in which a simulated call failed or answered nothing; nobody judges them.
     probes: list[Trial] = Field(default_factory=list[Trial])

@@ -34,7 +34,7 @@ async def to_test(
     """The flow to ask in the tests of `flow`; makes or brings up to date its copy where one is needed."""
     if len(suite.not_testable) == len(suite.cases):
         return AskedFlow(flow.id, Simulation(flow.flow_data))
-    simulation = await domains.primary.simulate(context, flow.flow_data, suite.cases)
+    simulation = await domains.primary.simulate(context, flow.flow_data, suite.cases, suite.real or None)
     graph = GraphIR.from_flow_data(flow.flow_data)
     if simulation.acting or (simulation.is_copy and uploaded_file(graph)):
         does = [*simulation.acting, *(one.action for one in simulation.stand_ins)]

@@ -110,6 +110,10 @@ def approve(
     ] = None,
     feedback: Annotated[str | None, typer.Option(help="What to change.")] = None,
     approach: Annotated[str | None, typer.Option(help="Which of the plan's approaches to approve.")] = None,
+    real: Annotated[
+        list[str] | None,
+        typer.Option("--real", help="Address of the plan that its tests really call. May be repeated."),
+    ] = None,
     interrupt: Annotated[
         str | None, typer.Option(help="Answer only if this interrupt is still open. [default: the payload's]")
     ] = None,
@@ -135,7 +139,7 @@ def approve(
     async def run(client: "AgentClient") -> Exit:
         if show:
             return await _sessions().show_question(client, question, wait=wait, as_json=as_json)
-        given = _sessions().Given(answer, feedback, approach)
+        given = _sessions().Given(answer, feedback, approach, real or None)
         return await _sessions().approve(client, question, given, wait=wait, as_json=as_json)
 
     raise typer.Exit(with_client(url, run, door="webhook" if payload else "cli"))

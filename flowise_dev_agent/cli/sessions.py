@@ -155,14 +155,16 @@ class Given:
     action: str | None = None
     feedback: str | None = None
     approach: str | None = None
+    real: list[str] | None = None
 
     def as_answer(self) -> JsonObject | None:
         """The typed answer, None when there is none."""
         if self.action is None:
-            if self.feedback or self.approach:
-                raise InvalidInputError("--feedback and --approach need an --answer.")
+            if self.feedback or self.approach or self.real:
+                raise InvalidInputError("--feedback, --approach and --real need an --answer.")
             return None
-        fields = {"action": self.action, "feedback": self.feedback, "approach": self.approach}
+        fields: JsonObject = {"action": self.action, "feedback": self.feedback, "approach": self.approach}
+        fields |= {"real": [*self.real]} if self.real else {}
         return {name: value for name, value in fields.items() if value is not None}
 
 

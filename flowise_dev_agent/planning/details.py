@@ -86,6 +86,7 @@ def plan_details(
         else [],
         names={id_: name for id_, name in known.items() if id_ in titles or id_ in used},
         simulated=[shortened(masked(one), _ACTION) for one in simulated(after, schemas, plan.tests).actions()],
+        addresses=simulated(after, schemas, plan.tests, real=()).addresses(),
     )
 
 

@@ -209,7 +209,9 @@ class _Words:
             effects = plan.capability.effects if plan.capability else []
             reads = self._hosts and not any(one.startswith(("upsert", "document_store")) for one in effects)
             yield said("plan.summary.tests_read" if reads else "plan.summary.tests", count=len(plan.tests))
-        if plan.tests and self._given.simulated:
+        if self._given.called:
+            yield said("plan.summary.called", addresses=self._listed(self._given.called))
+        elif plan.tests and self._given.simulated:
             yield said("plan.summary.simulated", actions=self._listed(self._given.simulated))
 
     def _listed(self, names: Iterable[str]) -> str:

@@ -7,7 +7,7 @@ from typing import Annotated, Final, Literal, Self, TypeAlias
 from pydantic import ConfigDict, Field, StringConstraints, TypeAdapter, WithJsonSchema, model_validator
 from typing_extensions import TypeAliasType
 
-from flowise_dev_agent.schemas.base import Contract, JsonObject, JsonValue
+from flowise_dev_agent.schemas.base import CalledAddress, Contract, JsonObject, JsonValue
 from flowise_dev_agent.schemas.designs import DesignForm
 
 InterruptType = Literal[
@@ -81,6 +81,12 @@ class ApprovePlan(Contract):
     edits: ManualEdits | None = None
     test_questions: list[Annotated[Text, StringConstraints(max_length=4_000)]] | None = Field(
         default=None, min_length=1, max_length=10
+    )
+    real: list[CalledAddress] | None = Field(
+        default=None,
+        max_length=5,
+        description="Addresses of `details.addresses` that the tests really call. All else that reads or changes the "
+        "world is simulated then, and code adds no tests.",
     )
 
 

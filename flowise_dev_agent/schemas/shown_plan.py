@@ -64,3 +64,7 @@ class ShownPlan(Contract):
     outline: list[OutlineLine] = Field(default_factory=list, description="The flow as it will be.")
     names: dict[str, str] = Field(default_factory=dict, description="Titles of nodes, types and stores, by id.")
     simulated: list[str] = Field(default_factory=list, description="What the tests simulate instead of doing it.")
+    addresses: list[str] = Field(
+        default_factory=list, description="Addresses that an approval may name in `real`, so that the tests call them."
+    )
+    called: list[str] = Field(default_factory=list, description="Those that it named.")

@@ -230,6 +230,9 @@ class Verdict(Versioned, Worded):
     simulated: list[str] = Field(
         default_factory=list, description="What the tests simulated: nothing of it was really done."
     )
+    called: list[str] = Field(
+        default_factory=list, description="What the tests really did, as a person named its address."
+    )
     ways: list[str] = Field(
         default_factory=list,
         description="What the flow did where a simulated call failed or answered nothing, and what no test reached.",

@@ -89,7 +89,14 @@ def judged(
     parts = [_part(part, criteria, change) for part in plan.parts]
     headline = _headline(verdict, criteria, parts, results)
     simulated = list(dict.fromkeys(one for trial in results for one in trial.simulated))
-    update = {"criteria": criteria, "parts": parts, "headline": headline, "simulated": simulated}
+    called = list(dict.fromkeys(one for trial in results for one in trial.called))
+    update = {
+        "criteria": criteria,
+        "parts": parts,
+        "headline": headline,
+        "simulated": simulated,
+        "called": called,
+    }
     return verdict.model_copy(update=update)
 
 

@@ -1,7 +1,7 @@
 """The Flowise domain: retrieval over node schemas, ops, validation, predictions, verdicts."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Final
@@ -182,9 +182,11 @@ class FlowiseCapability(FlowDomain):
     def told_ways(self, flow_data: str, runs: Sequence[TrialRun], simulation: Simulation) -> list[Text]:
         return told_ways(runs, GraphIR.from_flow_data(flow_data), simulation)
 
-    async def simulate(self, context: AgentContext, flow_data: str, tests: Sequence[TestCase]) -> Simulation:
+    async def simulate(
+        self, context: AgentContext, flow_data: str, tests: Sequence[TestCase], real: Collection[str] | None = None
+    ) -> Simulation:
         schemas = (await context.knowledge.nodes()).schemas
-        return await asyncio.to_thread(lambda: simulated(GraphIR.from_flow_data(flow_data), schemas, tests))
+        return await asyncio.to_thread(lambda: simulated(GraphIR.from_flow_data(flow_data), schemas, tests, real))
 
     async def run_trial(self, context: AgentContext, conversation: TrialConversation) -> TrialRun:
         asked = conversation.simulation.flow_data or conversation.flow_data

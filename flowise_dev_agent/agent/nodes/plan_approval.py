@@ -62,8 +62,9 @@ async def hitl_plan_v2(state: AgentState, runtime: Runtime[AgentContext]) -> Upd
             ),
             "credentials": credentials,
         }
-        if questions := answer.get("test_questions"):
-            update["tests"] = TestsState(questions=questions)
+        real = answer.get("real") or []
+        questions = answer.get("test_questions")
+        update["tests"] = TestsState(real=real, questions=questions) if questions else TestsState(real=real)
         return update
     if answer.get("design"):
         form = DesignForm.model_validate(answer["design"])

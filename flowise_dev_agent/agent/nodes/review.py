@@ -106,6 +106,10 @@ async def test_v2(state: AgentState, runtime: Runtime[AgentContext], *, domains:
         flow_data,
         trials=1 if before else state.request.test_trials,
     )
+    if state.tests.real and not before:
+        # Each call is one that the person asked for: no test of the code's own.
+        given = max(1, len(tested_plan(state).tests))
+        suite = replace(suite, cases=suite.cases[:given], real=state.tests.real)
     asked = await to_test(state, context, domains, emit, flow, suite)
     images = await uploads(context.files, flow_data)
     titles = {node.node_id: node.label for node in state.plan.current.nodes if node.label}
@@ -157,7 +161,7 @@ async def test_v2(state: AgentState, runtime: Runtime[AgentContext], *, domains:
     def more(runs: Sequence[TrialRun]) -> list[TestCase]:
         return [] if asked.forbidden else domains.primary.more_tests(flow_data, runs, asked.simulation)
 
-    runs = await hold_all(suite.cases, hold, trials=suite.trials, more=None if before else more)
+    runs = await hold_all(suite.cases, hold, trials=suite.trials, more=None if before or suite.real else more)
     # Answers may hold secrets of the flow, which neither judges nor people need.
     results = [Trial(**redacted(run.trial.model_dump())) for run in runs]
     shown = [result.shortened(ANSWER_LIMIT) for result in results]
@@ -172,7 +176,7 @@ async def test_v2(state: AgentState, runtime: Runtime[AgentContext], *, domains:
         "tests": TestsState(
             results=shown[:judged],
             probes=shown[judged:],
-            ways=[*map(kept, domains.primary.told_ways(flow_data, runs, asked.simulation))],
+            ways=[] if suite.real else [*map(kept, domains.primary.told_ways(flow_data, runs, asked.simulation))],
             answers_sha=answers_sha,
             tested_sha=tested,
             copy_id=asked.copy_id,
@@ -410,6 +414,8 @@ def _result_review(
         )
     if verdict and verdict.simulated:
         said.append(text("interrupt.simulated", actions="; ".join(verdict.simulated)))
+    if verdict and verdict.called:
+        said.append(text("interrupt.called", actions="; ".join(verdict.called)))
     said += [one.words for one in state.tests.ways[:_MOST_WAYS]]
     found = regressions(baseline, judged)
     worse = len({item.question for item in found if item.worse})

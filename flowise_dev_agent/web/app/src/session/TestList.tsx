@@ -24,6 +24,7 @@ interface Test extends Pick<Trial, "question" | "trial" | "passed" | "answer" | 
   texts?: Trial["texts"];
   used_tools?: string[];
   simulated?: string[];
+  called?: string[];
   human?: Trial["human"];
   mark?: Trial["mark"];
   trace_sha256?: string | null;
@@ -91,6 +92,13 @@ export function TestList({ tests, baseline = [], verdict, session }: Props) {
               <p>
                 <small>
                   {t("Simulated, not really done:")} {test.simulated.join(", ")}
+                </small>
+              </p>
+            )}
+            {test.called && test.called.length > 0 && (
+              <p>
+                <small>
+                  {t("Really done, as you said:")} {test.called.join(", ")}
                 </small>
               </p>
             )}

@@ -31,6 +31,8 @@ export function PlanApprovalForm({ question, session, busy, send }: FormProps<In
   const { contract, approaches, form, starter, target, missing_credentials: missing } = question.data;
   const [approach, setApproach] = useState(approaches[0]?.label);
   const [questions, setQuestions] = useDraft(`questions:${question.id}`, contract.test_questions);
+  const addresses = question.data.details?.addresses ?? [];
+  const [real, setReal] = useDraft<string[]>(`real:${question.id}`, []);
   const feedback = useFeedback(question.id);
   const editing = useContext(EditingContext);
   const edits = editing && editing.edits.length > 0 ? editing.edits : null;
@@ -68,6 +70,7 @@ export function PlanApprovalForm({ question, session, busy, send }: FormProps<In
           action,
           ...(approach ? { approach } : {}),
           ...(changed ? { test_questions: asked } : {}),
+          ...(real.length > 0 ? { real } : {}),
           ...(edits ? { edits: sentEdits(edits) } : {}),
         },
         ...(edits ? [filesOf(edits)] : []),
@@ -160,6 +163,22 @@ export function PlanApprovalForm({ question, session, busy, send }: FormProps<In
         </div>
       )}
       {approvable && <TestQuestions questions={questions} onChange={setQuestions} />}
+      {approvable && addresses.length > 0 && (
+        <fieldset>
+          <legend>{t("Really call in the tests")}</legend>
+          <small>{t("Nothing else is called then; the rest is simulated.")}</small>
+          {addresses.map((one) => (
+            <label key={one} className="pick">
+              <input
+                type="checkbox"
+                checked={real.includes(one)}
+                onChange={() => setReal(real.includes(one) ? real.filter((other) => other !== one) : [...real, one])}
+              />
+              <span className="words">{one}</span>
+            </label>
+          ))}
+        </fieldset>
+      )}
       <Choices
         options={question.options.map((one) => ({
           ...one,
