@@ -65,8 +65,8 @@ class TestSetService:
         if result.verdict and plan:
             tested = {one.id: one.tests for one in plan.criteria}
             judged = judged.model_copy(update={"verdict": result.verdict.with_marks(tests, tested)})
-        words = f"test {number}: {'good' if mark.good else 'wrong'}"
-        if not await self._sets.mark(session_id, judged.model_dump(mode="json"), row.version, words=words):
+        stored = judged.model_dump(mode="json")
+        if not await self._sets.mark(session_id, stored, row.version, number=number, good=mark.good):
             raise SessionConflictError(text("error.read_session_again"))
         planned = {one.id: one for one in plan.tests} if plan else {}
         case = planned.get(trial.test or "") or TestCase(id="t1", turns=trial.question.splitlines()[:4] or ["?"])

@@ -74,12 +74,18 @@ class TestSets:
             if until is None:
                 await record(connection, Fact("test_set.put", instance_id=instance_id, chatflow_id=chatflow_id))
 
-    async def mark(self, session_id: UUID, result: Mapping[str, Any], version: str | None, *, words: str) -> bool:
-        """Store the result of a session with a person's mark; False if the session has changed since it was read."""
+    async def mark(
+        self, session_id: UUID, result: Mapping[str, Any], version: str | None, *, number: int, good: bool
+    ) -> bool:
+        """Store the result of a session with a person's mark of its test `number`; False if the session has changed
+        since it was read.
+        """
         async with self._database.transaction() as connection:
             changed = await _marked(connection, session_id, result, version)
             if changed:
-                await record(connection, Fact("test.mark", session_id=session_id, words=words))
+                await record(
+                    connection, Fact(f"test.mark_{'good' if good else 'wrong'}", session_id, words=str(number))
+                )
         return changed
 
 

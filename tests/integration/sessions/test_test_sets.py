@@ -11,6 +11,7 @@ from flowise_dev_agent.errors import FlowTestNotFoundError, InvalidInputError, S
 from flowise_dev_agent.flows.test_sets import set_of_flow
 from flowise_dev_agent.ops import Runtime
 from flowise_dev_agent.persistence import Database, TestSets
+from flowise_dev_agent.persistence.audit import AuditFilter
 from flowise_dev_agent.schemas.flow_tests import MOST_IN_SET, PutTestSet, TestMark
 from flowise_dev_agent.schemas.plan import Criterion, Expectation, Plan, TestCase
 from flowise_dev_agent.schemas.requests import StartSession
@@ -106,8 +107,12 @@ async def test_a_persons_mark_counts_first_and_its_test_goes_into_the_set(engine
     # Of a long answer nothing is known that could be checked again.
     await engine.test_sets.mark(session_id, 2, TestMark(good=False), "ada")
     assert len((await engine.test_sets.view(FLOW, None, "json")).tests) == 1
-    rows = await database.fetch_all("SELECT action FROM audit_log WHERE session_id = %s", (session_id,))
-    assert [row["action"] for row in rows].count("test.mark") == 3
+    told = [
+        (row.action, row.words)
+        async for row in engine.audit_log.all(AuditFilter(session_id))
+        if row.action.startswith("test.")
+    ]
+    assert told == [("test.mark_good", "1"), ("test.mark_wrong", "1"), ("test.mark_wrong", "2")]
     # What a person takes back makes the flow fail no more.
     for number in (1, 2):
         await engine.test_sets.mark(session_id, number, TestMark(good=True), "ada")
