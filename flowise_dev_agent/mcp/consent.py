@@ -97,12 +97,8 @@ async def refresh_confirmation(
     """Resolver of a document store's refresh, as `confirmation`. Raises InvalidInputError for an unknown store."""
     if host_of(ctx).approval == "agent":
         return Confirmation(confirm=True)
-    if not _can_ask(ctx):
-        raise NeedsPersonError(
-            "To refresh a document store is a person's decision, and this client cannot ask one.",
-            hint=f"Ask the person to run `flowise-dev-agent document-stores {f'{instance} ' if instance else ''}"
-            f"--refresh {store_id}`.",
-        )
+    of_instance = f"{instance} " if instance else ""
+    _needs_a_form(ctx, "refresh a document store", f"document-stores {of_instance}--refresh {store_id}")
     stores = (await client_of(ctx).document_stores(instance)).stores
     name = next((store.name for store in stores if store.id == str(store_id)), None)
     if name is None:
@@ -112,6 +108,25 @@ async def refresh_confirmation(
         " what has changed to its vector store.",
         Confirmation,
     )
+
+
+async def restore_confirmation(
+    ctx: ToolContext, chatflow_id: UUID, version: str
+) -> Confirmation | Elicit[Confirmation]:
+    """Resolver of the restoring of a version, as `confirmation`."""
+    if host_of(ctx).approval == "agent":
+        return Confirmation(confirm=True)
+    _needs_a_form(ctx, "restore a version", f"flows restore {chatflow_id} {version}")
+    return Elicit(f"An agent wants to write the version {version} back into the chatflow {chatflow_id}.", Confirmation)
+
+
+def _needs_a_form(ctx: ToolContext, decision: str, command: str) -> None:
+    """Raise NeedsPersonError if the client cannot ask a person; the command does the same."""
+    if not _can_ask(ctx):
+        raise NeedsPersonError(
+            f"To {decision} is a person's decision, and this client cannot ask one.",
+            hint=f"Ask the person to run `flowise-dev-agent {command}`.",
+        )
 
 
 def check_confirmed(outcome: ElicitationResult[Confirmation]) -> None:

@@ -97,7 +97,7 @@ async def test_flow(
 ) -> Annotated[CallToolResult, FlowTestView]:
     """Ask a chatflow test questions, in conversations that are removed afterwards; nothing is written to it.
 
-    What the flow's own tools do is done: ask the person first where they send or change something.
+    What would change the world is simulated in a copy; what only reads is really asked.
     """
     test = TestFlow(tests=tests or [], trials=trials)
     client = client_of(ctx)

@@ -25,7 +25,7 @@ from starlette.types import Receive, Scope, Send
 
 from flowise_dev_agent import __version__
 from flowise_dev_agent.errors import AgentError, SecretInTextError
-from flowise_dev_agent.mcp import artifact_tools, flow_tools, node_tools, session_tools
+from flowise_dev_agent.mcp import artifact_tools, flow_tools, node_tools, session_tools, upkeep_tools
 from flowise_dev_agent.mcp.host import Host
 from flowise_dev_agent.mcp.prompts import PROMPTS
 from flowise_dev_agent.mcp.resources import RESOURCES
@@ -64,13 +64,24 @@ _TOOLS: Final[tuple[tuple[Callable[..., Any], str, ToolAnnotations], ...]] = (
     (flow_tools.read_chatflow, "Read a chatflow", _READS),
     (flow_tools.export_chatflow, "Export a chatflow", _READS),
     (flow_tools.check_flow, "Check a flow", _READS),
-    # The flow's own tools run for real.
+    # What only reads is really asked.
     (flow_tools.test_flow, "Test a chatflow", _acts(destroys=True)),
     (flow_tools.list_versions, "List versions of a session", _READS),
     (flow_tools.compare_versions, "Compare versions of a session", _READS),
     (flow_tools.list_chatflow_versions, "List versions of a chatflow", _READS),
     (flow_tools.compare_chatflow_versions, "Compare versions of a chatflow", _READS),
     (flow_tools.rollback, "Put a version back", _acts(destroys=True, repeatable=True)),
+    (upkeep_tools.restore_chatflow_version, "Restore a version of a chatflow", _acts(destroys=True, repeatable=True)),
+    (upkeep_tools.list_fleet, "List chatflows with their states", _READS),
+    (upkeep_tools.get_test_set, "Show the tests of a chatflow", _READS),
+    (
+        upkeep_tools.put_test_set,
+        "Replace the tests of a chatflow",
+        _acts(destroys=True, repeatable=True, outside=False),
+    ),
+    (upkeep_tools.get_guard, "Show a guarded chatflow", _READS),
+    (upkeep_tools.put_guard, "Guard a chatflow", _acts(repeatable=True)),
+    (upkeep_tools.get_certificate, "Show a certificate", _READS),
     (node_tools.search_catalogue, "Search nodes and templates", _READS),
     (node_tools.get_node_types, "List node types", _READS),
     (node_tools.get_node_details, "Show node types", _READS),

@@ -30,6 +30,7 @@ READS = {
     *("search_catalogue", "get_node_types", "get_node_details", "list_options", "list_document_stores"),
     *("check_flow", "read_trace", "list_versions", "compare_versions", "export_chatflow"),
     *("list_chatflow_versions", "compare_chatflow_versions"),
+    *("list_fleet", "get_test_set", "get_guard", "get_certificate"),
     *("get_plan", "get_memory", "get_milestone", "get_decision_artifact", "get_node_artifact"),
 }
 
@@ -39,7 +40,8 @@ async def test_every_tool_has_schemas_a_description_and_honest_hints(engine: Eng
     async with client_of(server_of(engine), mode=mode) as client:
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
     destroys = {"answer_question", "cancel_session", "test_flow", "rollback", "delete_memory"}
-    acts = {"start_session", "attach_file", "refresh_document_store", "add_memory"}
+    destroys |= {"restore_chatflow_version", "put_test_set"}
+    acts = {"start_session", "attach_file", "refresh_document_store", "add_memory", "put_guard"}
     assert set(tools) == READS | destroys | acts
     for name, tool in tools.items():
         assert tool.description
