@@ -219,6 +219,7 @@ function Version({ flow, version, called, shown, onShow }: VersionProps) {
             onYes={() => restore.mutate(version)}
           >
             <p>{t("What the flow holds now is saved as a version first, so you can undo this.")}</p>
+            <p>{t("Only its text, name and uploads go back. Its other settings stay.")}</p>
             {version.flow_name !== called && <p>{t("It is called “{{name}}” again.", { name: version.flow_name })}</p>}
           </ConfirmButton>
         )}
