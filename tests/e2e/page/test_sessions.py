@@ -10,7 +10,7 @@ from flowise_dev_agent.flowise import FlowiseClient
 from tests.e2e import scripted
 from tests.e2e.page.screen import AUTHORIZATION, SIZES, WORK_MS, Screen
 from tests.e2e.people import KEY
-from tests.e2e.scripted import VAGUE, change, script
+from tests.e2e.scripted import VAGUE, script
 from tests.e2e.service import ServiceProcess
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -75,8 +75,9 @@ async def test_p71_a_sentence_becomes_an_accepted_chatflow_and_every_state_survi
 async def test_an_earlier_iteration_is_accepted_in_place_of_the_newest(
     reading: Screen, flowise_flows: FlowiseClient, standin: ModelStandIn
 ) -> None:
-    colder = change("chatOpenAI_0", "temperature", 0.1)["patch"]
-    script(standin, {**scripted.SUPPORT, "patch": [scripted.SUPPORT["patch"], *colder]})
+    plan = scripted.SUPPORT["plan"]
+    cooler = {"node_id": "chatOpenAI_0", "param": "temperature", "value": 0.1}
+    script(standin, {**scripted.SUPPORT, "plan": [plan, {**plan, "values": [*plan["values"], cooler]}]})
     screen = reading
     session = await screen.start(SUPPORT)
     await screen.press("Approve", await screen.question("The plan"))
