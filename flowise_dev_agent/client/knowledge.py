@@ -6,7 +6,7 @@ from urllib.parse import quote
 
 from flowise_dev_agent.client.transport import Http, given, if_still, read_answer, with_secrets
 from flowise_dev_agent.schemas.connections import ConnectFlowise, ConnectionsView, ConnectModel
-from flowise_dev_agent.schemas.credentials import CreatedCredential, CredentialTypeList, NewCredential
+from flowise_dev_agent.schemas.credentials import CreatedCredential, CredentialList, CredentialTypeList, NewCredential
 from flowise_dev_agent.schemas.document_stores import DocumentStoreList, RefreshedStore
 from flowise_dev_agent.schemas.knowledge import KnowledgeList, RefreshView
 from flowise_dev_agent.schemas.node_artifacts import Memory, MemoryDetail, MemoryKind, MemoryPage, NewMemory
@@ -69,6 +69,10 @@ class KnowledgeCalls(Http):
         path = f"/nodes/{quote(name, safe='')}/options"
         answer = await self._call("POST", path, params=given({"instance": instance}), json={"param": param})
         return read_answer(NodeOptions, answer)
+
+    async def credentials(self, *, instance: str | None = None) -> CredentialList:
+        """List the credentials of a server with name and type."""
+        return await self._get(CredentialList, "/credentials", instance=instance)
 
     async def credential_types(self, *, instance: str | None = None) -> CredentialTypeList:
         """List the credential types of a server with their fields."""

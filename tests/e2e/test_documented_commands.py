@@ -23,7 +23,9 @@ NOT_RUN = {
     "docker": "needs Docker; test_compose.py reads the file",
     "checkout": "runs the tests that this one is among, or the checks of the sources",
     "approve": "each line is for another moment: test_approval_from_ci.py runs them",
+    "certificate": "needs a session that was accepted: test_certificate.py runs them",
     "domain": "a part of a package: test_example_domain.py runs such a one",
+    "rehearsal": "needs two servers: test_rehearsal.py runs them",
     "restore": "needs a second server: test_restore.py runs them",
     "desktop": "configures a program of somebody else",
 }

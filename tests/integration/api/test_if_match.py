@@ -23,7 +23,15 @@ from tests.writing_world import BOT, Servers, writing_service
 #: By the decision record 027.
 TAKE_IT = {
     *("resume_session", "resume_session_stream", "cancel_session", "retry_session", "rollback_session"),
-    *("rename_session", "delete_session", "apply_to_flow", "promote_flow", "rotate_key", "revoke_key"),
+    *(
+        "rename_session",
+        "delete_session",
+        "apply_to_flow",
+        "promote_flow",
+        "restore_version",
+        "rotate_key",
+        "revoke_key",
+    ),
     *("connect_flowise", "connect_model", "disconnect_flowise", "disconnect_model", "delete_pattern"),
 }
 #: By the name of the operation, where the client's call has another one.

@@ -166,6 +166,7 @@ async def test_retention_removes_by_age_only_what_has_ended(database: Database, 
         "requests": 0,
         "attachments": 0,
         "pruned": 2,
+        "watched": 0,
     }
     left = await traces(database, old)
     assert not {"checkpoints", "session_events"} & set(left)

@@ -32,8 +32,8 @@ from flowise_dev_agent.schemas import (
 from flowise_dev_agent.schemas.credentials import NewCredential
 
 OPENAPI = Path(__file__).resolve().parents[3] / "docs" / "openapi.json"
-#: Its cookie is the browser's: a program has a key.
-NOT_FOR_PROGRAMS = {"sign_out"}
+#: The cookie and the pictures are the browser's.
+NOT_FOR_PROGRAMS = {"sign_out", "list_icons"}
 OPS: list[PatchOp] = [SetLabel(node_id="a", label="b")]
 #: What calls are given, by the name of its type.
 BODIES: dict[str, Any] = {
