@@ -150,6 +150,8 @@ const PLAN = {
     kept: [],
     to_do: [],
     simulated: [],
+    addresses: [],
+    called: [],
     hosts_in_text: [],
     allows: ["Flowise may call api.example.org."],
     outline: [],
