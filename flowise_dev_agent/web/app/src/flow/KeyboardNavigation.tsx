@@ -1,5 +1,5 @@
 import { useReactFlow, useStore } from "@xyflow/react";
-import { useEffect } from "react";
+import { useEffect, useRef } from "react";
 import { type Box, nextTo } from "./layout";
 
 interface Props {
@@ -16,6 +16,7 @@ const idOf = (target: EventTarget | null): string | undefined =>
 export function KeyboardNavigation({ boxes, onVisit, onLeave }: Props) {
   const canvas = useStore((state) => state.domNode);
   const { setCenter, getZoom } = useReactFlow();
+  const last = useRef<string | null>(null);
   useEffect(() => {
     if (!canvas) return;
     const focusOn = (id: string) => {
@@ -43,7 +44,14 @@ export function KeyboardNavigation({ boxes, onVisit, onLeave }: Props) {
     };
     const focused = (event: FocusEvent) => {
       const id = idOf(event.target);
-      if (id) onVisit(id);
+      if (id) {
+        last.current = id;
+        onVisit(id);
+      } else if (last.current && event.target instanceof Element && event.target.matches(".react-flow__nodes")) {
+        // The node left the picture when its details took room, and the focus with it.
+        const gone = last.current;
+        requestAnimationFrame(() => void go(gone));
+      }
     };
     canvas.addEventListener("keydown", pressed, true);
     canvas.addEventListener("focusin", focused);
