@@ -44,7 +44,8 @@ export function HistoryPage({ params }: { params: Record<string, string> }) {
           </Link>
           <div>
             <h1>{t("History of the flow")}</h1>
-            {newest && <p className="quiet words">{newest.flow_name}</p>}
+            {/* Its line is there from the start, so that nothing moves when the name comes. */}
+            <p className="quiet words">{newest?.flow_name ?? "\u00a0"}</p>
           </div>
         </div>
         <div className="row">
