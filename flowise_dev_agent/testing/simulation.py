@@ -10,11 +10,10 @@ import base64
 import json
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.resources import files
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from flowise_dev_agent.patch import GraphIR, NodeSchema, Schemas
 from flowise_dev_agent.patch.model.json_text import inner_json
@@ -24,6 +23,7 @@ from flowise_dev_agent.schemas.base import JsonObject, JsonValue
 from flowise_dev_agent.schemas.plan import TestCase
 from flowise_dev_agent.schemas.verdict import Trace, TraceStep
 from flowise_dev_agent.testing import effects
+from flowise_dev_agent.testing.answers import BARE, HTTP_READ, Answer, answers_of, dotted, parsed, sample_answer
 from flowise_dev_agent.testing.tool_names import spelt
 
 #: Vector store that a process of Flowise keeps for one flow: a copy has to be filled, too.
@@ -34,11 +34,6 @@ _SCHEDULE: Final = "scheduleInput"
 _ROWS: Final = "agentTools"
 _ROW_TOOL: Final = "agentSelectedTool"
 _STEP_TOOL: Final = "toolAgentflowSelectedTool"
-#: Reads of the answer of an HTTP step, which its stand-in does not have under this path; a bare one reads its data.
-_HTTP_READ: Final = r"\{\{\s*%s(?:\.output\.http\.([\w.\[\]$-]{1,200}))?\s*\}\}"
-_BARE: Final = "data"
-_OK: Final = 200
-SIMULATED_FAILURE: Final = "The simulated call failed."
 #: Beginning of the keys in the state of a flow that hold what is read of a stand-in.
 _STATE: Final = "simulated_"
 #: Steps that a function can stand in for, and their fields with the update of the state.
@@ -50,10 +45,6 @@ _UPDATES: Final[Mapping[str, str]] = {
 }
 #: Steps whose settings a stand-in reads itself, and the code that does.
 _READ_BY: Final[Mapping[str, str]] = {effects.HTTP: "http.js", effects.FLOW_STEP: "flow.js"}
-_STEP_IN_PATH: Final = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
-_NUMBER: Final = re.compile(
-    r"(?:id|count|number|qty|quantity|amount|price|total|sum|score|age|year|kilos|percent)s?$", re.I
-)
 #: Names that a tool has at run time, where they are not those of its fields.
 _TOOL_NAMES: Final[Mapping[str, str]] = {
     "requestsPost": "requests_post",
@@ -170,7 +161,7 @@ def simulated_steps(graph: GraphIR, tests: Iterable[TestCase], real: Collection[
     """Ids of the steps that are simulated in the tests: those that change the world, and those that a test answers.
     With `real` all that change or read the world, except those at these addresses.
     """
-    given = _answers_of(tests)
+    given = answers_of(tests)
     return {
         node.id
         for node in graph.nodes
@@ -206,7 +197,7 @@ def simulated(
     """
     function, has_toolkit = schemas.get(effects.FUNCTION_STEP), _TOOLKIT in schemas
     tests = list(tests)
-    whole, given, steps = graph.to_flow_data(), _answers_of(tests), simulated_steps(graph, tests, real)
+    whole, given, steps = graph.to_flow_data(), answers_of(tests), simulated_steps(graph, tests, real)
     stand_ins: list[StandIn] = []
     named: list[StandIn] = []
     acting: list[str] = []
@@ -217,7 +208,7 @@ def simulated(
     for node in graph.nodes:
         new = node
         if not node.is_note and node.id in steps:
-            answer = _Answer(len(stand_ins), given.get(node.id, {}), sample_answer(node.id, whole))
+            answer = Answer(len(stand_ins), given.get(node.id, {}), sample_answer(node.id, whole))
             made = _step_stand_in(node, function, answer, reads)
             if made is None and has_toolkit:
                 made = _tool_stand_in(node, schemas, answer)
@@ -254,73 +245,12 @@ def simulated(
     moved = {read: key for read, key in reads.items() if read[0] in types}
     nodes = [_reading(node, moved) for node in nodes] if moved else nodes
     copied = graph.with_parts(nodes, graph.edges).to_flow_data()
-    unread = {f"{{{{ output.{_dotted(path)} }}}}": f"{{{{ {step}.output.http.{path} }}}}" for step, path in moved}
+    unread = {f"{{{{ output.{dotted(path)} }}}}": f"{{{{ {step}.output.http.{path} }}}}" for step, path in moved}
     return Simulation(copied, stand_ins, named, acting, types, by_message, unread)
 
 
-def _answers_of(tests: Iterable[TestCase]) -> dict[str, dict[str, JsonValue]]:
-    """Answers by what gives them (id of a node, or name or type of a tool), then by test."""
-    found: dict[str, dict[str, JsonValue]] = {}
-    for test in tests:
-        for name, answer in (test.answers or {}).items():
-            found.setdefault(name, {})[test.id] = _parsed(answer)
-    return found
-
-
-def _parsed(answer: JsonValue) -> JsonValue:
-    """Answer, read as JSON where it is JSON in a text."""
-    if isinstance(answer, str) and answer.lstrip()[:1] in ("{", "["):
-        with suppress(ValueError, RecursionError):
-            return json.loads(answer)
-    return answer
-
-
-@dataclass(frozen=True)
-class _Answer:
-    """Answer of a stand-in: by test, else the first of a test, else a sample. `number` is that of the stand-in."""
-
-    number: int
-    by_test: Mapping[str, JsonValue]
-    sample: JsonValue
-
-    def code(self, form: Literal["json", "text", "http"] = "json") -> str:
-        """Code that gives the answer. The id of the session ends with the test, the stand-in that fails or answers
-        nothing in it (`e2`), and the number of the trial.
-        """
-
-        def written(value: JsonValue, status: int = 200) -> str:
-            if form == "http":
-                status_text = "OK" if status == _OK else "Internal Server Error"
-                return _json({"data": value, "status": status, "statusText": status_text})
-            return _json(value if isinstance(value, str) or form == "json" else json.dumps(value, ensure_ascii=False))
-
-        first = next(iter(self.by_test.values()), self.sample)
-        fails = (
-            f"return {written({'error': SIMULATED_FAILURE}, 500)};"
-            if form == "http"
-            else f"throw new Error('{SIMULATED_FAILURE}');"
-        )
-        table = ", ".join(f"{json.dumps(test)}: {written(value)}" for test, value in self.by_test.items())
-        return (
-            "const of = /-(t\\d+)(?:(error|empty)(\\d+))?-\\d+$/.exec(String($flow.sessionId || ''));\n"
-            f"if (of && of[3] === '{self.number}') {{\n  if (of[2] === 'error') {{ {fails} }}\n"
-            f"  return {written('' if form == 'text' else _emptied(first))};\n}}\n"
-            f"const answers = {{{table} }};\n"
-            f"return of && of[1] in answers ? answers[of[1]] : {written(first)};"
-        )
-
-
-def _emptied(value: JsonValue) -> JsonValue:
-    """Answer of the same shape that holds nothing."""
-    if isinstance(value, dict):
-        return {name: _emptied(one) for name, one in value.items()}
-    if isinstance(value, list):
-        return []
-    return "" if isinstance(value, str) else 0 if isinstance(value, int | float) else value
-
-
 def _step_stand_in(
-    node: FlowNode, schema: NodeSchema | None, answer: _Answer, reads: Mapping[tuple[str, str], str]
+    node: FlowNode, schema: NodeSchema | None, answer: Answer, reads: Mapping[tuple[str, str], str]
 ) -> tuple[FlowNode, StandIn] | None:
     if schema is None or node.name not in _UPDATES:
         return None
@@ -341,7 +271,7 @@ def _step_stand_in(
         "customFunctionJavascriptFunction": f"{declared}{reading}\n{answer.code(form)}",
     }
     update = [
-        {"key": key, "value": f"{{{{ output.{_dotted(path)} }}}}"}
+        {"key": key, "value": f"{{{{ output.{dotted(path)} }}}}"}
         for (id_, path), key in reads.items()
         if id_ == node.id
     ]
@@ -389,7 +319,7 @@ def _action(node: FlowNode) -> str:
     return str(node.inputs.get(_STEP_TOOL) or node.label or node.id)
 
 
-def _tool_stand_in(node: FlowNode, schemas: Schemas, answer: _Answer) -> tuple[FlowNode, StandIn] | None:
+def _tool_stand_in(node: FlowNode, schemas: Schemas, answer: Answer) -> tuple[FlowNode, StandIn] | None:
     if node.category not in effects.TOOL_CATEGORIES:
         return None
     made = _tool(node.name, node.label, node.inputs, answer, schemas)
@@ -429,7 +359,7 @@ def _rows(
             if real and address in real:
                 named.append(StandIn(node.id, ", ".join(names), type_, frozenset(map(spelt, names)), address))
             continue
-        made = _tool(type_, type_, inputs, _Answer(first + len(found), own, sample_answer(type_, "")), schemas)
+        made = _tool(type_, type_, inputs, Answer(first + len(found), own, sample_answer(type_, "")), schemas)
         kept = inputs if made.type == type_ else {}
         changed.append(
             {**row, _ROW_TOOL: made.type, f"{_ROW_TOOL}Config": {**kept, _ROW_TOOL: made.type, **made.inputs}}
@@ -465,7 +395,7 @@ class _Tool:
         return frozenset(map(spelt, self.names))
 
 
-def _tool(type_: str, label: str, inputs: Mapping[str, Any], answer: _Answer, schemas: Schemas) -> _Tool:
+def _tool(type_: str, label: str, inputs: Mapping[str, Any], answer: Answer, schemas: Schemas) -> _Tool:
     """Stand-in of a tool: itself with other code where it has code, else an OpenAPI toolkit whose code answers."""
     if (code := _own_code(type_, inputs)) is not None:
         return _Tool(type_, {code: answer.code("text")})
@@ -479,7 +409,7 @@ def _own_code(type_: str, inputs: Mapping[str, Any]) -> str | None:
 
 
 def _toolkit_inputs(
-    names: Sequence[str], inputs: Mapping[str, Any], answer: _Answer, type_: NodeSchema | None
+    names: Sequence[str], inputs: Mapping[str, Any], answer: Answer, type_: NodeSchema | None
 ) -> dict[str, JsonValue]:
     """Inputs of an OpenAPI toolkit whose operations run code that answers. A setting that the tool could not read goes
     with them, into a field that the toolkit cannot read either.
@@ -530,7 +460,7 @@ def _arguments(type_: NodeSchema | None, action: str, inputs: Mapping[str, Any])
     """
     found: JsonObject = {}
     for name, declared in inputs.items():
-        fields = _parsed(declared) if name.endswith("Schema") else None
+        fields = parsed(declared) if name.endswith("Schema") else None
         for key, field_ in fields.items() if isinstance(fields, dict) else ():
             about = field_ if isinstance(field_, dict) else {}
             kind = str(about.get("type"))
@@ -575,52 +505,12 @@ def _name(name: str) -> str:
     return _SAFE_NAME.sub("_", name.strip()).strip("_")[:64] or "tool"
 
 
-# --- answers ---------------------------------------------------------------------------------------------------------
-
-
-def sample_answer(node_id: str, flow_data: str) -> JsonValue:
-    """Answer with the fields that the flow reads of a step, each with a value that its name suggests."""
-    reads = re.findall(_HTTP_READ % re.escape(node_id), flow_data)
-    answer: dict[str, JsonValue] = {}
-    for read in dict.fromkeys(reads):
-        steps = steps_of(read)
-        if steps[:1] == [_BARE] and len(steps) > 1:
-            name = str(steps[-1])
-            put(answer, steps[1:], 1001 if _NUMBER.search(name) else f"sample {name}")
-    return answer or {"status": "ok", "id": 1001}
-
-
-def put(place: dict[str, JsonValue], steps: Sequence[str | int], value: JsonValue, *, anew: bool = False) -> None:
-    """Put a value under a path, without changing what is there unless `anew`. An item of a list is its first one."""
-    name, rest = str(steps[0]), steps[1:]
-    if not rest:
-        place[name] = value if anew else place.get(name, value)
-        return
-    inner = place.setdefault(name, [] if isinstance(rest[0], int) else {})
-    if isinstance(inner, list):
-        rest = rest[1:]
-        if not rest and (anew or not inner):
-            inner[:1] = [value if anew else {}]
-        elif rest and not inner:
-            inner.append({})
-        inner = inner[0]
-    if rest and isinstance(inner, dict):
-        put(inner, rest, value, anew=anew)
-
-
-def steps_of(path: str) -> list[str | int]:
-    """Names and numbers of a path."""
-    return [int(index) if index else name for name, index in _STEP_IN_PATH.findall(path)]
-
-
-def _dotted(path: str) -> str:
-    """Path without brackets, as Flowise reads it in an update of the state."""
-    return re.sub(r"\[(\d+)\]", r".\1", path)
+# --- reads of answers ------------------------------------------------------------------------------------------------
 
 
 def _reads_of_http(flow_data: str, steps: Iterable[str]) -> dict[tuple[str, str], str]:
     """Key in the state of the flow for each (step, path) that is read of the answer of an HTTP step."""
-    found = [(step, path or _BARE) for step in steps for path in re.findall(_HTTP_READ % re.escape(step), flow_data)]
+    found = [(step, path or BARE) for step in steps for path in re.findall(HTTP_READ % re.escape(step), flow_data)]
     return {read: f"{_STATE}{number}" for number, read in enumerate(dict.fromkeys(found))}
 
 
@@ -643,14 +533,8 @@ def _with_reads(value: Any, moved: Mapping[tuple[str, str], str]) -> Any:
         return value
     for step in dict.fromkeys(step for step, _ in moved):
         value = re.sub(
-            _HTTP_READ % re.escape(step),
-            lambda found, step=step: f"{{{{ $flow.state.{moved[step, found[1] or _BARE]} }}}}",
+            HTTP_READ % re.escape(step),
+            lambda found, step=step: f"{{{{ $flow.state.{moved[step, found[1] or BARE]} }}}}",
             value,
         )
     return value
-
-
-def _json(value: Any) -> str:
-    """JSON that is safe as a literal in JavaScript, and that holds no variable of Flowise."""
-    written = json.dumps(value, ensure_ascii=True, indent=None)
-    return written.replace("{{", "{ {").replace("}}", "} }")

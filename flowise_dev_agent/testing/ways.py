@@ -17,14 +17,11 @@ from flowise_dev_agent.patch.model.values import without_markup
 from flowise_dev_agent.schemas.base import JsonValue
 from flowise_dev_agent.schemas.plan import Decision, Expectation, TestCase
 from flowise_dev_agent.schemas.verdict import NOT_THE_FLOW, ProbeKind, Trace, Trial
+from flowise_dev_agent.testing.answers import SIMULATED_FAILURE, put, sample_answer, steps_of
 from flowise_dev_agent.testing.cases import MOST_HELD, next_id
 from flowise_dev_agent.testing.simulation import (
-    SIMULATED_FAILURE,
     Simulation,
-    put,
-    sample_answer,
     simulated_steps,
-    steps_of,
 )
 from flowise_dev_agent.texts import Text, in_brief, text
 

@@ -12,10 +12,11 @@ from flowise_dev_agent.patch.model.addresses import named_origin
 from flowise_dev_agent.patch.model.ops import PatchOp, SetParam
 from flowise_dev_agent.schemas.plan import Criterion, Part, TestCase
 from flowise_dev_agent.schemas.verdict import CriterionVote, Evidence, Trace, TracedTool, TraceStep, Trial, Verdict
+from flowise_dev_agent.testing.answers import sample_answer
 from flowise_dev_agent.testing.cases import cases_for, why_not_testable
 from flowise_dev_agent.testing.effects import step_effect, tool_effect
 from flowise_dev_agent.testing.judging import judged
-from flowise_dev_agent.testing.simulation import sample_answer, simulated
+from flowise_dev_agent.testing.simulation import simulated
 from tests.fixtures.editor_flows import add, connect
 from tests.unit.agent.rig import plan
 
