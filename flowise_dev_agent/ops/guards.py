@@ -112,6 +112,9 @@ class GuardKeeper:
                     raise
                 except AgentError as error:
                     await self._conclude(guard, "not_tested", note=error.message)
+                except Exception:
+                    # One that cannot be read holds up no other.
+                    logger.exception("The guard of %s on '%s' failed.", guard.chatflow_id, guard.instance_id)
 
     async def _step(self, guard: GuardToDo) -> None:
         if guard.running is not None:

@@ -1,4 +1,4 @@
-"""What is kept about a flow that two owners see on one Flowise server, and a key that may only read."""
+"""Guards, test sets and versions of a flow that two owners see on one Flowise server; keys that may only read."""
 
 import json
 from collections.abc import AsyncIterator
@@ -55,7 +55,7 @@ async def doors(database_dsn: str, servers: Servers) -> AsyncIterator[Doors]:
 
 
 async def seen_by(doors: Doors, owner: str) -> dict[str, Any]:
-    """What the owner is shown, by its path, as status and text."""
+    """Status and text of each answer to the owner, by its path."""
     async with doors.client(owner) as http:
         return {path: (answer.status_code, answer.text) for path in READS for answer in [await http.get(path)]}
 

@@ -200,3 +200,17 @@ async def test_a_server_that_is_away_is_no_alarm(world: World, database: Databas
         await world.service.remove(FLOW, None)
         with pytest.raises(GuardNotFoundError):
             await world.service.view(FLOW, None)
+
+
+async def test_a_guard_that_cannot_be_read_holds_up_no_other(
+    world: World, database: Database, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with superuser(database) as connection:
+        await connection.execute(
+            'INSERT INTO guards SELECT (jsonb_populate_record(one, \'{"chatflow_id": "0", "settings": {"every_hours": '
+            '"x"}, "due_at": "2020-01-01"}\')).* FROM guards one'
+        )
+    view = await world.passes()
+    assert view.state == "ok"
+    assert "The guard of 0" in caplog.text
+    caplog.clear()

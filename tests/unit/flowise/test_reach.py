@@ -1,4 +1,4 @@
-"""How people reach a flow, read from its row and written into it."""
+"""The reach of a flow: read from its row and written into it."""
 
 import json
 from typing import Any

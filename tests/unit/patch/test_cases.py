@@ -185,7 +185,7 @@ def test_a_store_that_a_session_makes_before_it_writes_is_not_missing(schemas: S
         ("faiss", {"basePath": "../vectors"}, "PATH_TRAVERSAL_SAFETY"),
         ("faiss", {"basePath": "vectors"}, ""),
         ("faiss", {"basePath": "/data/vectors"}, "BLOB_STORAGE_PATH"),
-        ("faiss", {"basePath": "/root/.flowise/vectors"}, ""),
+        ("faiss", {"basePath": "/srv/.flowise/vectors"}, ""),
         ("sqlDatabaseChain", {"database": "sqlite", "url": "/data/recipes.db"}, "DATABASE_PATH"),
         ("sqlDatabaseChain", {"database": "postgres", "url": "postgresql://db.example.com/x"}, ""),
     ],
