@@ -10,8 +10,13 @@ import "./theme.css";
 import "./ui/ui.css";
 import "./sessions/sessions.css";
 
-// A part of this page that a newer service no longer has; its page starts without this.
-addEventListener("vite:preloadError", () => location.reload());
+// A part of this page that a newer service no longer has: the new page has its own. What is missing straight after a
+// reload, too, is out of reach, and another one would not end.
+addEventListener("vite:preloadError", () => {
+  const [navigation] = performance.getEntriesByType("navigation") as PerformanceNavigationTiming[];
+  const anew = navigation?.type === "reload" && performance.now() < 60_000;
+  if (navigator.onLine && !anew) location.reload();
+});
 
 const language = preferredLanguage();
 const found = placeOf(location.hash);

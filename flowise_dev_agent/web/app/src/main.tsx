@@ -22,11 +22,6 @@ const queries = new QueryClient({
   },
 });
 
-// The service was updated while the tab was open: the files of the old page no longer exist.
-window.addEventListener("vite:preloadError", () => {
-  if (navigator.onLine) location.reload();
-});
-
 /** Draw the page in place of its head start. */
 export async function draw(language: Language): Promise<void> {
   await speak(language);

@@ -317,13 +317,16 @@ function Comparison({ flow, versions, before, after, onCompare }: ComparisonProp
         </div>
       )}
       <ErrorNote error={error} />
-      {isPending && <p className="quiet">{t("Comparing…")}</p>}
       <Renamed from={data?.before_name} to={data?.after_name} />
-      {data && (
+      {/* As tall before it comes: on phones the versions stand beneath. */}
+      {!error && (
         <div className="comparison-picture">
-          <Suspense>
-            <FlowDiff key={`${before} ${after}`} change={data} />
-          </Suspense>
+          {isPending && <p className="quiet">{t("Comparing…")}</p>}
+          {data && (
+            <Suspense>
+              <FlowDiff key={`${before} ${after}`} change={data} />
+            </Suspense>
+          )}
         </div>
       )}
     </section>

@@ -20,14 +20,14 @@ interface Props {
 const MOST_CHARACTERS = 200;
 const MOST_STARTERS = 10;
 
-/** Writes another reach: a session of its own, checked before and read back after. */
-function useReach({ chatflowId, instance }: Props) {
+/** Writes another reach, if the flow is as it was shown: a session of its own, read back after the write. */
+function useReach({ chatflowId, instance }: Props, etag: string | undefined) {
   const queries = useQueryClient();
   return useMutation({
     mutationFn: (reach: ReachChange) =>
       dataOf(
         api.POST("/flows/{chatflow_id}/apply", {
-          params: { path: { chatflow_id: chatflowId }, query: { instance, wait: 60 } },
+          params: { path: { chatflow_id: chatflowId }, query: { instance, wait: 60 }, header: { "if-match": etag } },
           body: { dry_run: false, reach },
         }),
       ),
@@ -39,7 +39,7 @@ function useReach({ chatflowId, instance }: Props) {
 
 export function ReachDialog({ onClosed, ...flow }: Props & { onClosed: () => void }) {
   const { data, error } = useQuery(flowReach(flow.chatflowId, flow.instance));
-  const change = useReach(flow);
+  const change = useReach(flow, data?.etag);
   const shown = { reach: data as FlowReach, change: change.mutate, busy: change.isPending };
   return (
     <FormDialog titled="reach-title" onClosed={onClosed}>
