@@ -59,7 +59,7 @@ class _Tour:
         await self.page.get_by_role("region", name=title, exact=True).wait_for(timeout=_WORK_MS)
         await self.page.locator(".fnode").first.wait_for(state="attached", timeout=_WORK_MS)
 
-    async def wish(self, label: str, words: str, button: str) -> None:
+    async def ask(self, label: str, words: str, button: str) -> None:
         await self.page.goto(self.url)
         await self.page.get_by_label(label).fill(words)
         await self.press(button)
@@ -78,7 +78,7 @@ async def take_all(browser: Browser, url: str, folder: Path, key: str = "") -> N
         return _Tour(await context.new_page(), url, folder)
 
     one = await tour()
-    await one.wish("What should the chatbot do?", _SHOP, "Start")
+    await one.ask("What should the chatbot do?", _SHOP, "Start")
     await one.question("The plan")
     await one.take("plan")
     await one.page.locator('.react-flow__node[data-id="chatOpenAI_0"]').click()
@@ -129,7 +129,7 @@ async def take_all(browser: Browser, url: str, folder: Path, key: str = "") -> N
     await one.take("history")
 
     german = await tour("de-DE")
-    await german.wish("Was soll der Chatbot tun?", _BOOKS, "Starten")
+    await german.ask("Was soll der Chatbot tun?", _BOOKS, "Starten")
     await german.question("Der Plan")
     await german.take("german")
     await german.page.context.close()

@@ -23,7 +23,7 @@ from flowise_dev_agent.schemas.verdict import Verdict
 from flowise_dev_agent.texts import say_in, text
 
 _log = logging.getLogger(__name__)
-_MAX_WISH_CHARS = 120
+_MAX_REQUIREMENT_CHARS = 120
 #: Notes that a planner reads.
 _MOST_NOTES = 10
 _NOT_USED = PatternState(id=None, ops=[], flow_sha=None)
@@ -144,9 +144,9 @@ async def apply_pattern(
         ArtifactData(pattern_used=True, pattern_id=match.id, ops_in_base=len(ops)),
         text("event.pattern_ops", ops=len(ops), number=match.id),
     )
-    accepted = shortened(" ".join(match.requirement.split()), _MAX_WISH_CHARS)
+    accepted = shortened(" ".join(match.requirement.split()), _MAX_REQUIREMENT_CHARS)
     nodes = _labels(plan, taken, schemas)
-    start = say_in(language, "plan.step.pattern", id=match.id, wish=accepted, nodes=nodes)
+    start = say_in(language, "plan.step.pattern", id=match.id, requirement=accepted, nodes=nodes)
     return _with_first_step(plan, start), PatternState(id=match.id, ops=list(ops), flow_sha=flow_sha)
 
 

@@ -81,7 +81,7 @@ def import_command(
     """
     from flowise_dev_agent.cli import imports
 
-    wish = imports.ImportWish(
+    options = imports.ImportOptions(
         names=flows or (),
         name=name,
         kind=kind,
@@ -91,7 +91,7 @@ def import_command(
         yes=yes,
         as_json=as_json,
     )
-    if not with_client(url, lambda client: imports.import_flows(client, files, wish, instance=instance)):
+    if not with_client(url, lambda client: imports.import_flows(client, files, options, instance=instance)):
         raise typer.Exit(Exit.NO)
 
 
@@ -175,9 +175,11 @@ def flows_test_command(
     Exit codes: 0 all passed, 1 could not be tested, 3 not all passed.
     """
     flow_tests = _flow_tests()
-    wish = flow_tests.TestWish(question or [], tests, trials, real=real or [], ways=ways, against=against, model=model)
+    options = flow_tests.TestOptions(
+        question or [], tests, trials, real=real or [], ways=ways, against=against, model=model
+    )
     if not with_client(
-        url, lambda client: flow_tests.test_flow(client, flow, wish, instance=instance, as_json=as_json)
+        url, lambda client: flow_tests.test_flow(client, flow, options, instance=instance, as_json=as_json)
     ):
         raise typer.Exit(Exit.NO)
 
@@ -299,8 +301,8 @@ def rehearse_command(
     """
     from flowise_dev_agent.cli import rehearse
 
-    wish = rehearse.RehearseWish(source, to, catalogue, tests, draft, report, as_json)
-    if not with_client(url, lambda client: rehearse.rehearse(client, wish)):
+    options = rehearse.RehearseOptions(source, to, catalogue, tests, draft, report, as_json)
+    if not with_client(url, lambda client: rehearse.rehearse(client, options)):
         raise typer.Exit(Exit.NO)
 
 
@@ -346,8 +348,8 @@ def sync_command(
     async def run(client: "AgentClient") -> Exit:
         on_drift: sync_command.OnDrift = "overwrite" if overwrite else "keep" if keep else "leave"
         made = sync_command.Sync(client, folder, instance, on_drift, accept=accept, wait=wait)
-        wish = sync_command.Wish(plan_only=plan, test_only=test, yes=yes, report=report, as_json=as_json)
-        return await sync_command.run_sync(made, wish)
+        options = sync_command.SyncOptions(plan_only=plan, test_only=test, yes=yes, report=report, as_json=as_json)
+        return await sync_command.run_sync(made, options)
 
     raise typer.Exit(with_client(url, run))
 

@@ -23,7 +23,7 @@ _FORMATS: Final[Mapping[str, Format]] = {".csv": "csv", ".yaml": "yaml", ".yml":
 
 
 @dataclass(frozen=True)
-class TestWish:
+class TestOptions:
     """Conversations with a flow: questions, a file of tests, how often, and how."""
 
     __test__ = False  # not a pytest class
@@ -39,23 +39,25 @@ class TestWish:
     model: str | None = None
 
 
-async def test_flow(client: AgentClient, place: str, wish: TestWish, *, instance: str | None, as_json: bool) -> bool:
+async def test_flow(
+    client: AgentClient, place: str, options: TestOptions, *, instance: str | None, as_json: bool
+) -> bool:
     """Hold conversations with a flow, a file or on the server, and print the results; True when all have passed. A flow
     or model to compare with is asked the same.
     """
-    tests: list[Any] = [{"turns": [question]} for question in wish.questions]
-    if wish.file is not None:
-        tests += read_tests(await read_text(wish.file), format_of(wish.file))
-    if not tests and (wish.against or wish.model) and not await is_file(place):
+    tests: list[Any] = [{"turns": [question]} for question in options.questions]
+    if options.file is not None:
+        tests += read_tests(await read_text(options.file), format_of(options.file))
+    if not tests and (options.against or options.model) and not await is_file(place):
         # The same is asked of both.
         found = await client.test_set(await flow_id(client, place, instance), instance=instance)
         tests = [one.model_dump(mode="json", exclude={"expect": {"language"}}) for one in found.tests]
-    views = {place: await _tested(client, place, tests, wish, instance=instance)}
-    if wish.against:
-        other = (place, wish.against) if _VERSION.fullmatch(wish.against) else (wish.against, None)
-        views[wish.against] = await _tested(client, other[0], tests, wish, instance=instance, version=other[1])
-    if wish.model:
-        views[wish.model] = await _tested(client, place, tests, wish, instance=instance, model=wish.model)
+    views = {place: await _tested(client, place, tests, options, instance=instance)}
+    if options.against:
+        other = (place, options.against) if _VERSION.fullmatch(options.against) else (options.against, None)
+        views[options.against] = await _tested(client, other[0], tests, options, instance=instance, version=other[1])
+    if options.model:
+        views[options.model] = await _tested(client, place, tests, options, instance=instance, model=options.model)
     passed = views[place].passed is True
     if as_json:
         dumped = {name: view.model_dump(mode="json") for name, view in views.items()}
@@ -132,16 +134,16 @@ async def _tested(
     client: AgentClient,
     place: str,
     tests: list[Any],
-    wish: TestWish,
+    options: TestOptions,
     *,
     instance: str | None,
     model: str | None = None,
     version: str | None = None,
 ) -> FlowTestView:
     given: dict[str, Any] = {
-        "trials": wish.trials,
-        "real": "all" in wish.real or list(wish.real) or False,
-        "ways": wish.ways,
+        "trials": options.trials,
+        "real": "all" in options.real or list(options.real) or False,
+        "ways": options.ways,
     }
     given |= {"tests": tests} if tests else {}
     given |= {"version": version} if version else {}

@@ -35,7 +35,7 @@ _FINDINGS_SHOWN: Final = 3
 
 
 @dataclass(frozen=True)
-class ImportWish:
+class ImportOptions:
     """Options of `import` for its files."""
 
     names: Sequence[str] = ()
@@ -48,54 +48,59 @@ class ImportWish:
     as_json: bool = False
 
 
-async def import_flows(client: AgentClient, places: Sequence[Path], wish: ImportWish, *, instance: str | None) -> bool:
+async def import_flows(
+    client: AgentClient, places: Sequence[Path], options: ImportOptions, *, instance: str | None
+) -> bool:
     """Create the flows of files and folders, a flow by the name of a shipped one, or replace one, which is asked about.
 
     True if all were taken.
     """
-    if wish.name is not None and wish.onto is not None:
+    if options.name is not None and options.onto is not None:
         raise InvalidInputError("--name is for a new flow; a flow that is replaced keeps its own.")
     first = places[0]
     shipped = _SHIPPED / f"{first}.json"
-    if wish.onto is None and await is_file(str(shipped)) and not await asyncio.to_thread(first.exists):
-        flow = _shipped(await read_text(shipped), wish.name, wish.credentials[0] if wish.credentials else None)
+    if options.onto is None and await is_file(str(shipped)) and not await asyncio.to_thread(first.exists):
+        flow = _shipped(await read_text(shipped), options.name, options.credentials[0] if options.credentials else None)
         result = await client.import_flow(flow, instance=instance, wait=WAIT_SECS)
-        await say_result(client, result, "Created", as_json=wish.as_json)
+        await say_result(client, result, "Created", as_json=options.as_json)
         return True
     found = [(file, await exported(file)) for file in await asyncio.to_thread(_json_files, places)]
     chosen = [
         (file, export, flow)
         for file, export in found
         for flow in export.flows
-        if not wish.names or flow.name in wish.names
+        if not options.names or flow.name in options.names
     ]
-    if lacking := {*wish.names} - {flow.name for _, _, flow in chosen}:
+    if lacking := {*options.names} - {flow.name for _, _, flow in chosen}:
         there = ", ".join(repr(flow.name or file.stem) for file, export in found for flow in export.flows)
         raise InvalidInputError(f"No flow is called {', '.join(map(repr, sorted(lacking)))}.", hint=f"There: {there}")
-    if (wish.onto is not None or wish.name is not None) and len(chosen) != 1:
+    if (options.onto is not None or options.name is not None) and len(chosen) != 1:
         raise InvalidInputError(
             f"There are {len(chosen)} flows; --onto and --name are for one.", hint="Choose one with --flow."
         )
-    if wish.onto is not None:
-        await _replace(client, chosen[0][2], wish.onto, wish, instance)
+    if options.onto is not None:
+        await _replace(client, chosen[0][2], options.onto, options, instance)
         return True
     made = dict.fromkeys(f"{one.kind} '{one.name}'" for _, export, flow in chosen for one in things_of(export, flow))
     also = f" What they name is made where it is missing: {', '.join(made)}." if made else ""
-    if len(chosen) == 1 and not wish.dry_run:
+    if len(chosen) == 1 and not options.dry_run:
         ((file, export, flow),) = chosen
-        body = _to_import(file, export, flow, wish)
-        confirm(f"Import '{body.name}'?{also}", wish.yes or not made)
+        body = _to_import(file, export, flow, options)
+        confirm(f"Import '{body.name}'?{also}", options.yes or not made)
         result = await client.import_flow(body, instance=instance, wait=WAIT_SECS)
-        await say_result(client, result, "Created", as_json=wish.as_json)
-        if not wish.as_json:
+        await say_result(client, result, "Created", as_json=options.as_json)
+        if not options.as_json:
             _say_bound(result, flow, export)
         return True
-    confirm(f"Import {len(chosen)} flows?{also}", wish.yes or wish.dry_run)
-    return await _import_all(client, chosen, wish, instance)
+    confirm(f"Import {len(chosen)} flows?{also}", options.yes or options.dry_run)
+    return await _import_all(client, chosen, options, instance)
 
 
 async def _import_all(
-    client: AgentClient, chosen: Sequence[tuple[Path, Export, ExportedFlow]], wish: ImportWish, instance: str | None
+    client: AgentClient,
+    chosen: Sequence[tuple[Path, Export, ExportedFlow]],
+    options: ImportOptions,
+    instance: str | None,
 ) -> bool:
     """Import flow by flow and print a table; one that is refused stops no other."""
     table = Table("File", "Flow", "Type", "Result", Column("", overflow="fold"), box=None, pad_edge=False)
@@ -105,7 +110,7 @@ async def _import_all(
         title = flow.name or file.stem
         body, result, note = None, None, ""
         try:
-            body = _to_import(file, export, flow, wish)
+            body = _to_import(file, export, flow, options)
             result = await client.import_flow(body, instance=instance, wait=WAIT_SECS)
             if result.status == "in_progress" and result.session_id:
                 view = await client.wait(result.session_id, LONGEST_SECS)
@@ -116,7 +121,7 @@ async def _import_all(
             note = error.message
         fine = result is not None and result.valid and result.status in {"checked", "completed"}
         taken = taken and fine
-        word = "refused" if not fine else "valid" if wish.dry_run else "created"
+        word = "refused" if not fine else "valid" if options.dry_run else "created"
         table.add_row(file.name, Text(title), body.type if body else flow.type, word, Text(note))
         told.append(
             {
@@ -127,7 +132,7 @@ async def _import_all(
                 "write": result.model_dump(mode="json") if result else None,
             }
         )
-    if wish.as_json:
+    if options.as_json:
         print_json({"flows": told})
         return taken
     out.print(table)
@@ -137,31 +142,33 @@ async def _import_all(
     return taken
 
 
-def _to_import(file: Path, export: Export, flow: ExportedFlow, wish: ImportWish) -> ImportFlow:
-    given = [item.partition("=") for item in wish.credentials]
+def _to_import(file: Path, export: Export, flow: ExportedFlow, options: ImportOptions) -> ImportFlow:
+    given = [item.partition("=") for item in options.credentials]
     if wrong := next((key for key, sign, _ in given if not sign), ""):
         raise InvalidInputError(f"--credential {wrong}: write TYPE=ID, or the id in the file for TYPE.")
     return valid(
         import_of,
         export=export,
         flow=flow,
-        name=wish.name or flow.name or file.stem,
-        type=wish.kind or flow.type,
+        name=options.name or flow.name or file.stem,
+        type=options.kind or flow.type,
         credentials={key.strip(): id_.strip() for key, _, id_ in given},
-        dry_run=wish.dry_run,
+        dry_run=options.dry_run,
     )
 
 
-async def _replace(client: AgentClient, flow: ExportedFlow, onto: str, wish: ImportWish, instance: str | None) -> None:
-    change = valid(ApplyToFlow, flow_data=flow.flow_data, dry_run=wish.dry_run)
+async def _replace(
+    client: AgentClient, flow: ExportedFlow, onto: str, options: ImportOptions, instance: str | None
+) -> None:
+    change = valid(ApplyToFlow, flow_data=flow.flow_data, dry_run=options.dry_run)
     # Read before the question: what the person agrees to is a change of this state.
     found = await client.flow_summary(await flow_id(client, onto, instance), instance=instance)
-    confirm(f"Replace '{found.flow.name}' ({found.flow.id})?", wish.yes or wish.dry_run)
+    confirm(f"Replace '{found.flow.name}' ({found.flow.id})?", options.yes or options.dry_run)
     result = await client.apply_to_flow(found.flow.id, change, instance=instance, wait=WAIT_SECS, if_match=found.etag)
-    if wish.dry_run:
-        say_checked(result, as_json=wish.as_json)
+    if options.dry_run:
+        say_checked(result, as_json=options.as_json)
     else:
-        await say_result(client, result, "Replaced", as_json=wish.as_json)
+        await say_result(client, result, "Replaced", as_json=options.as_json)
     if left_out := [to_camel(name) for name in flow.settings.columns]:
         say(f"  left out: {', '.join(left_out)}: the flow keeps its own")
 

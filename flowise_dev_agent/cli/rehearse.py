@@ -23,7 +23,7 @@ _ANSWER_CHARS: Final = 200
 
 
 @dataclass(frozen=True)
-class RehearseWish:
+class RehearseOptions:
     """Servers by their names in the service, and how far to go."""
 
     source: str | None
@@ -74,32 +74,34 @@ class Rehearsed:
         return [one.passed for one in self.answers]
 
 
-async def rehearse(client: AgentClient, wish: RehearseWish) -> bool:
+async def rehearse(client: AgentClient, options: RehearseOptions) -> bool:
     """Check, and ask where wanted, each flow of the source; print and write the report. True if none breaks."""
-    if (wish.target is None) == (wish.catalogue is None):
+    if (options.target is None) == (options.catalogue is None):
         raise InvalidInputError("Give one of --to and --catalogue.")
-    if wish.catalogue and (wish.tests or wish.draft):
+    if options.catalogue and (options.tests or options.draft):
         raise InvalidInputError("--tests and --draft need a server: --to.")
-    schemas = await _catalogue(wish.catalogue) if wish.catalogue else None
+    schemas = await _catalogue(options.catalogue) if options.catalogue else None
     rehearsed: list[Rehearsed] = []
-    async for id_, name, type_ in flows_of(client, wish.source):
+    async for id_, name, type_ in flows_of(client, options.source):
         one = Rehearsed(id_, name, type_)
         rehearsed.append(one)
         try:
-            document = await client.export_flow(id_, instance=wish.source)
-            await (_against(client, one, document, schemas, wish) if schemas else _on(client, one, document, wish))
+            document = await client.export_flow(id_, instance=options.source)
+            await (
+                _against(client, one, document, schemas, options) if schemas else _on(client, one, document, options)
+            )
         except AgentError as error:
             one.problem = error.message
-        if not wish.as_json:
+        if not options.as_json:
             _show(one)
     counts = _counts(rehearsed)
-    if wish.report:
-        text = markdown(rehearsed, counts, wish)
+    if options.report:
+        text = markdown(rehearsed, counts, options)
         try:
-            await asyncio.to_thread(wish.report.write_text, text, encoding="utf-8")
+            await asyncio.to_thread(options.report.write_text, text, encoding="utf-8")
         except OSError as error:
-            raise InvalidInputError(f"{wish.report} cannot be written: {error.strerror or error}.") from None
-    if wish.as_json:
+            raise InvalidInputError(f"{options.report} cannot be written: {error.strerror or error}.") from None
+    if options.as_json:
         print_json({"counts": counts, "flows": [_as_json(one) for one in rehearsed]})
     else:
         say(_told(counts))
@@ -128,10 +130,10 @@ async def _catalogue(file: Path) -> Schemas:
 
 
 async def _against(
-    client: AgentClient, one: Rehearsed, document: FlowDocument, schemas: Schemas, wish: RehearseWish
+    client: AgentClient, one: Rehearsed, document: FlowDocument, schemas: Schemas, options: RehearseOptions
 ) -> None:
     """Compare with node types alone: credentials, tools and models of that server are not known."""
-    before = await client.validate_flow(_validation(document), instance=wish.source)
+    before = await client.validate_flow(_validation(document), instance=options.source)
 
     def check() -> tuple[list[Finding], list[OtherVersion]]:
         after = validate_flow(document.flow_data, schemas=schemas, credentials=None, kind=document.type)
@@ -141,21 +143,21 @@ async def _against(
     one.findings = _new(after, [*before.validation.errors, *before.validation.warnings])
 
 
-async def _on(client: AgentClient, one: Rehearsed, document: FlowDocument, wish: RehearseWish) -> None:
+async def _on(client: AgentClient, one: Rehearsed, document: FlowDocument, options: RehearseOptions) -> None:
     """Compare with a server: check there what a promotion would write, and ask it as a draft where wanted."""
     body = _validation(document)
-    before = await client.validate_flow(body, instance=wish.source)
-    one.versions = (await client.validate_flow(body, instance=wish.target)).versions
-    promotion = valid(PromoteFlow, source=wish.source, target=wish.target, dry_run=True)
+    before = await client.validate_flow(body, instance=options.source)
+    one.versions = (await client.validate_flow(body, instance=options.target)).versions
+    promotion = valid(PromoteFlow, source=options.source, target=options.target, dry_run=True)
     after = await client.promote_flow(one.id, promotion)
     one.findings = _new(after.findings, [*before.validation.errors, *before.validation.warnings])
-    tests = await tests_of(client, one.id, wish.source) if wish.tests else []
-    if not (after.valid and after.flow_data and (tests or wish.draft)):
+    tests = await tests_of(client, one.id, options.source) if options.tests else []
+    if not (after.valid and after.flow_data and (tests or options.draft)):
         return
     given: dict[str, Any] = {"tests": tests}
     there = valid(TestFlowText, **given, flow_data=after.flow_data, kind=document.type)
-    answered = await held(client, valid(TestFlow, **given), one.id, wish.source)
-    _compare(one, answered, await held(client, there, None, wish.target))
+    answered = await held(client, valid(TestFlow, **given), one.id, options.source)
+    _compare(one, answered, await held(client, there, None, options.target))
 
 
 def _compare(one: Rehearsed, before: FlowTestView, after: FlowTestView) -> None:
@@ -233,9 +235,9 @@ def _as_json(one: Rehearsed) -> dict[str, Any]:
     return plain | models | {"answers": answers}
 
 
-def markdown(rehearsed: Sequence[Rehearsed], counts: dict[str, int], wish: RehearseWish) -> str:
+def markdown(rehearsed: Sequence[Rehearsed], counts: dict[str, int], options: RehearseOptions) -> str:
     """The report for people: those that break first."""
-    lines = [f"# Rehearsal on {wish.target or wish.catalogue}", "", _told(counts)]
+    lines = [f"# Rehearsal on {options.target or options.catalogue}", "", _told(counts)]
     for one in sorted(rehearsed, key=lambda one: not one.breaks):
         title = json.dumps(one.name, ensure_ascii=False)
         lines += ["", f"## {title} {'breaks' if one.breaks else 'goes on'}", "", f"`{one.id}`", ""]

@@ -499,7 +499,7 @@ def _given_up(item: SyncItem) -> InvalidInputError:
 
 
 @dataclass(frozen=True)
-class Wish:
+class SyncOptions:
     """Options of the command line."""
 
     plan_only: bool = False
@@ -509,27 +509,27 @@ class Wish:
     as_json: bool = False
 
 
-async def run_sync(sync: Sync, wish: Wish) -> Exit:
+async def run_sync(sync: Sync, options: SyncOptions) -> Exit:
     """Plan, ask, apply; or only plan, or only test."""
-    if wish.test_only:
+    if options.test_only:
         done = await sync.test()
     else:
         done = plan = await sync.plan()
-        if not wish.plan_only and any(item.action != "none" for item in plan.items):
-            if not wish.yes:
+        if not options.plan_only and any(item.action != "none" for item in plan.items):
+            if not options.yes:
                 _show(plan)
                 confirm("Apply this plan?", assume_yes=False)
             done = await sync.apply(plan)
-    if wish.report:
+    if options.report:
         try:
-            wish.report.write_text(markdown(done, sync.pictures), encoding="utf-8")
+            options.report.write_text(markdown(done, sync.pictures), encoding="utf-8")
         except OSError as error:
-            raise InvalidInputError(f"{wish.report} cannot be written: {error.strerror or error}.") from None
-    if wish.as_json:
+            raise InvalidInputError(f"{options.report} cannot be written: {error.strerror or error}.") from None
+    if options.as_json:
         print_json(done)
     else:
         _show(done)
-    return _exit_of(done, tests_only=wish.test_only)
+    return _exit_of(done, tests_only=options.test_only)
 
 
 def _show(report: SyncReport) -> None:

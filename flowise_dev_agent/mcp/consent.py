@@ -84,10 +84,10 @@ async def rollback_confirmation(
         return Confirmation(confirm=True)
     view = await client_of(ctx).get(session_id)
     what = f"the version {version}" if version else "the first version"
-    wish = f"put {what} of the session '{_name(view)}' back into its chatflow {view.chatflow_id}"
+    action = f"put {what} of the session '{_name(view)}' back into its chatflow {view.chatflow_id}"
     if created:
-        wish = f"{created} the chatflow {view.chatflow_id} that the session '{_name(view)}' made"
-    text = f"An agent wants to {wish}."
+        action = f"{created} the chatflow {view.chatflow_id} that the session '{_name(view)}' made"
+    text = f"An agent wants to {action}."
     return _ask_person(ctx, session_id, "rollback", text)
 
 

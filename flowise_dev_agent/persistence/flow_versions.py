@@ -62,7 +62,7 @@ _AUTHOR: Final = """
 _NUMBERED: Final = f"""
     WITH every AS NOT MATERIALIZED (SELECT * FROM {EVERY_VERSION} AS kept WHERE chatflow_id = %(chatflow)s)
     SELECT {", ".join(f"kept.{name}" for name in _COLUMNS.split(", "))}, kept.first, kept.moved,
-           COALESCE(session.name, left(session.requirement, 200), '') AS wish, mark.note AS bookmark,
+           COALESCE(session.name, left(session.requirement, 200), '') AS requirement, mark.note AS bookmark,
            (SELECT max(version) FROM every) = kept.version AS current,
            (SELECT min(version) FROM every AS earlier
             WHERE earlier.instance_id = kept.instance_id AND earlier.sha256 = kept.sha256 AND earlier.name = kept.name
@@ -142,7 +142,7 @@ class NumberedRow(AuthoredVersion):
 
     first: bool | None
     moved: bool | None
-    wish: str
+    requirement: str
     bookmark: str | None
     current: bool
     same_as: int | None

@@ -73,7 +73,7 @@ def tag(name: str, body: str | None) -> str | None:
     return f"<{name}>\n{as_data(body)}\n</{name}>" if body else None
 
 
-def wish(request: ClassifyRequest | PlanRequest | PatchRequest | JudgeRequest) -> Iterator[str | None]:
+def person_words(request: ClassifyRequest | PlanRequest | PatchRequest | JudgeRequest) -> Iterator[str | None]:
     """Yield everything that the person has said, in order, except the feedback in work."""
     yield tag("requirement", request.requirement)
     answers = (f"Q: {question}\nA: {answer}" for question, answer in request.clarifications)

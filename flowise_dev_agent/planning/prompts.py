@@ -43,6 +43,7 @@ from flowise_dev_agent.planning.prompt_text import (
     notes_text,
     own_ops,
     pattern_text,
+    person_words,
     previous_text,
     ready_text,
     server_text,
@@ -51,7 +52,6 @@ from flowise_dev_agent.planning.prompt_text import (
     trial_text,
     unique,
     verdict_text,
-    wish,
 )
 from flowise_dev_agent.planning.requests import ClassifyRequest, FailedTrial, JudgeRequest, PatchRequest, PlanRequest
 from flowise_dev_agent.planning.skills import PACKAGED, Skills
@@ -157,7 +157,7 @@ def classify_prompt(request: ClassifyRequest, skills: Skills = PACKAGED, room: i
     return _prompt(
         [_Chapter("Classify").piece(skills)],
         [
-            Piece(joined(*wish(request))),
+            Piece(joined(*person_words(request))),
             _cut("attachments", attachments_text(request), _ATTACHED, 50, lost="attachments"),
             Piece(tag("named_by_the_request", f"operation: {request.forced}" if request.forced else None)),
             Piece(tag("target", request.target)),
@@ -188,7 +188,7 @@ def plan_prompt(request: PlanRequest, skills: Skills = PACKAGED, room: int = AMP
         _optional("pattern", request.pattern and pattern_text(request.pattern), 28, lost="pattern (search_patterns)"),
     ]
     asked = [
-        Piece(joined(*wish(request))),
+        Piece(joined(*person_words(request))),
         Piece(notes_text(request)),
         _cut("attachments", attachments_text(request), _ATTACHED, 50, lost="attachments"),
         Piece(domains_text(request)),
@@ -224,7 +224,7 @@ def patch_prompt(request: PatchRequest, skills: Skills = PACKAGED, room: int = A
             lost="long texts of the plan, which code sets",
         ),
         Piece(tag("chosen_approach", request.approach)),
-        Piece(joined(*wish(request))),
+        Piece(joined(*person_words(request))),
         Piece(tag("limit", f"at most {request.max_ops} ops")),
         Piece(tag("verdict_of_the_last_test", request.verdict and verdict_text(request.verdict))),
         _failed(request.failed),
@@ -245,7 +245,7 @@ def step_prompt(
     return _prompt(
         [_Chapter("Step").piece(skills)],
         [
-            Piece(joined(*wish(request))),
+            Piece(joined(*person_words(request))),
             Piece(tag("requested_changes", request.feedback)),
             Piece(tag("goal", plan.goal)),
             _cut("flow", flow, _FLOW, 45, lost="other steps"),
@@ -269,7 +269,7 @@ def judge_prompt(request: JudgeRequest, skills: Skills = PACKAGED, room: int = A
     return _prompt(
         [_Chapter("Judge").piece(skills)],
         [
-            Piece(joined(*wish(request))),
+            Piece(joined(*person_words(request))),
             Piece(tag("parts", "\n".join(parts) or None)),
             Piece(tag("goal", request.plan.goal)),
             Piece(tag("success_criteria", "\n".join(criteria) or "none: `criteria` stays empty")),
@@ -363,7 +363,7 @@ def _cut(name: str, text: str | None, lengths: tuple[int, ...], worth: int, lost
 
 
 def _parts(request: PlanRequest) -> Piece:
-    """Parts of the requirement; their quotes are cut first, since the whole wish stands there, too."""
+    """Parts of the requirement; their quotes are cut first, since the whole requirement stands there, too."""
 
     def shown(length: int) -> str | None:
         lines = (f"{part.id} ({part.source}): {shortened(part.quote, length)}" for part in request.parts)

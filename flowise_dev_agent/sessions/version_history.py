@@ -234,7 +234,7 @@ def _numbered(rows: Sequence[NumberedRow]) -> NumberedVersion:
     elif made is None:
         title, origin = _found(rows), "elsewhere"
     else:
-        title, origin = shortened(" ".join(row.wish.split()), _TITLE_CHARS), "session"
+        title, origin = shortened(" ".join(row.requirement.split()), _TITLE_CHARS), "session"
     return NumberedVersion(
         name=f"v{row.version}",
         title=title,

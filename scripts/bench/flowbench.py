@@ -111,8 +111,8 @@ def recorder(folder: Path, settings: Settings, cases: list[dict[str, Any]], *, r
         upstream["anthropic"] = chosen.anthropic_base_url.rstrip("/")
     if chosen.openai_base_url:
         upstream["openai"] = chosen.openai_base_url.rstrip("/").removesuffix("/v1")
-    wishes = {case["id"]: case["requirement"] for case in cases} if record else None
-    return Cassette(folder, cases=wishes, upstream=upstream, timeout_secs=chosen.timeout_secs).start()
+    requirements = {case["id"]: case["requirement"] for case in cases} if record else None
+    return Cassette(folder, cases=requirements, upstream=upstream, timeout_secs=chosen.timeout_secs).start()
 
 
 @contextmanager

@@ -47,18 +47,18 @@ _WRITTEN = ("llmAgentflow", "agentAgentflow")
 
 @dataclass(frozen=True)
 class Session:
-    """A wish, the plan that a model would make of it, and the ops of the flow that it changes."""
+    """A requirement, the plan that a model would make of it, and the ops of the flow that it changes."""
 
-    wish: str
+    requirement: str
     plan: Plan
     base: tuple[dict[str, Any], ...] = ()
 
 
-def _plan(wish: str, nodes: dict[str, str], values: dict[str, Any], **more: Any) -> Plan:
+def _plan(requirement: str, nodes: dict[str, str], values: dict[str, Any], **more: Any) -> Plan:
     """`nodes` are id -> purpose, `values` are `id.param` -> value."""
     return Plan.model_validate(
         {
-            "goal": wish,
+            "goal": requirement,
             "operation": "create",
             "flow_name": "Measured",
             "nodes": [
@@ -228,35 +228,37 @@ SESSIONS = {
 
 def prompts_of(session: Session, nodes: NodeStore, window: int = WINDOWS[-1]) -> dict[str, Prompt]:
     """The prompts of a session that goes well at the first try, by phase; `step` is the largest of its kind."""
-    wish, plan, room = session.wish, session.plan, room_in(window)
+    requirement, plan, room = session.requirement, session.plan, room_in(window)
     base = compile_ops(GraphIR.empty(), ops_from_list(session.base), nodes.schemas).graph if session.base else None
     seen: dict[str, Any] = {}
     kind = "CHATFLOW"
     if base:
         kind = plan.flow_kind
-        seen = {"target": "Support bot", "flow": GraphView(base), "flow_summary": focused_summary(base, wish)}
+        seen = {"target": "Support bot", "flow": GraphView(base), "flow_summary": focused_summary(base, requirement)}
     planning = PlanRequest(
-        requirement=wish,
+        requirement=requirement,
         intent=Intent(operation=plan.operation, ambiguity=2, title="Measured"),
         nodes=nodes,
-        candidates=candidates(nodes, wish, kind=kind),
+        candidates=candidates(nodes, requirement, kind=kind),
         credential_types=CREDENTIALS,
-        parts=parts_of(split(wish), [], "", None),
+        parts=parts_of(split(requirement), [], "", None),
         target_kind=kind if base else None,
         **seen,
     )
     answer = "An answer of a usual length. " * 8
     trials = tuple(Trial(question=question, answer=answer, passed=True) for question in plan.test_questions)
     prompts = {
-        "classify": classify_prompt(ClassifyRequest(requirement=wish)),
+        "classify": classify_prompt(ClassifyRequest(requirement=requirement)),
         "plan": plan_prompt(planning, room=room),
     }
     steps = [node for node in plan.nodes if node.node_name in _WRITTEN and not node.existing]
     if written := [step_prompt(node, plan, planning, room=room) for node in steps]:
         prompts["step"] = max(written, key=lambda prompt: len(prompt.user))
     if not plan.answer:
-        prompts["patch"] = patch_prompt(PatchRequest(requirement=wish, plan=plan, nodes=nodes, **seen), room=room)
-        prompts["judge"] = judge_prompt(JudgeRequest(requirement=wish, plan=plan, trials=trials), room=room)
+        prompts["patch"] = patch_prompt(
+            PatchRequest(requirement=requirement, plan=plan, nodes=nodes, **seen), room=room
+        )
+        prompts["judge"] = judge_prompt(JudgeRequest(requirement=requirement, plan=plan, trials=trials), room=room)
     return prompts
 
 
@@ -289,15 +291,17 @@ def table(nodes: NodeStore) -> Iterator[str]:
 
 async def measure(case: dict[str, Any], nodes: NodeStore) -> tuple[dict[str, Prompt], int, list[str]]:
     """(prompts by phase, number of candidates, expected node types that are not among them) of one CREATE case."""
-    code, wish = DeterministicReasoner(), case["requirement"]
-    intent = (await code.classify(ClassifyRequest(requirement=wish))).value
-    shown = candidates(nodes, wish)
-    request = PlanRequest(requirement=wish, intent=intent, nodes=nodes, candidates=shown, credential_types=CREDENTIALS)
+    code, requirement = DeterministicReasoner(), case["requirement"]
+    intent = (await code.classify(ClassifyRequest(requirement=requirement))).value
+    shown = candidates(nodes, requirement)
+    request = PlanRequest(
+        requirement=requirement, intent=intent, nodes=nodes, candidates=shown, credential_types=CREDENTIALS
+    )
     plan = (await code.plan(request)).value
     names = {schema.name for schema in shown}
     groups: list[list[str]] = case.get("expect", {}).get("nodes", [])
     missing = ["/".join(group) for group in groups if not names.intersection(group)]
-    return prompts_of(Session(wish, plan), nodes), len(shown), missing
+    return prompts_of(Session(requirement, plan), nodes), len(shown), missing
 
 
 async def of_cases(cases: list[dict[str, Any]], nodes: NodeStore) -> None:

@@ -1,7 +1,7 @@
 """Cases of right and broken flows: how they are written down, and the model that answers inside the flows.
 
-A case is a wish with the criteria and tests that a plan would have, a right flow, and the same flow with a mistake in
-it. The flow's model is scripted by what it sees: the first rule answers whose words are all in the prompt.
+A case is a requirement with the criteria and tests that a plan would have, a right flow, and the same flow with a
+mistake in it. The flow's model is scripted by what it sees: the first rule answers whose words are all in the prompt.
 """
 
 import json
@@ -192,11 +192,11 @@ class Mistake(Contract):
 
 
 class Case(Contract):
-    """A wish, its plan, a right flow and a broken one."""
+    """A requirement, its plan, a right flow and a broken one."""
 
     id: str
     author: str = Field(description="`outside`: the mistake is by somebody who had not seen the tests.")
-    wish: str
+    requirement: str
     criteria: Annotated[list[Criterion], numbered("c")]
     tests: Annotated[list[TestCase], numbered("t")]
     world: dict[str, Any] = Field(default_factory=dict, description="Path -> JSON or text that is served there.")
@@ -234,7 +234,7 @@ class Case(Contract):
         ]
         plan = Plan(
             operation="create",
-            goal=self.wish,
+            goal=self.requirement,
             flow_name=self.id,
             flow_kind="AGENTFLOW" if self.is_agentflow else "CHATFLOW",
             nodes=nodes,

@@ -13,7 +13,7 @@ the case's tests and judged as a session does it. A flow is told by
 
 The judge is the model of the settings (REASONING_ENGINE, ...). `--answers` plays what it said before from DIR; what is
 missing there is asked with `--record` and kept, else the flow counts as not judged. `--half` takes the right flow of
-every other case and the broken one of the rest, so that people who answer for the judge see each wish once.
+every other case and the broken one of the rest, so that people who answer for the judge see each requirement once.
 
 Beside it the count of the first implementation: an answer came, and no error.
 """
@@ -281,7 +281,7 @@ class Bench:
             return
         judge = KeptAnswers(self.answers / f"{tested.case.id}.{tested.side}.json", self.engine)
         request = EvaluateRequest(
-            requirement=tested.case.wish,
+            requirement=tested.case.requirement,
             plan=tested.case.plan(),
             results=tuple(run.trial for run in tested.runs),
             traces=tuple(run.trace for run in tested.runs),

@@ -250,8 +250,8 @@ async def the_first_day(
     ask = recorder.ask
     file = {"file": ("hours.txt", b"Opening hours: 9 to 5", "text/plain")}
     attachment = (await ask("add_attachment", files=file))["id"]
-    wish = "Build a support chatbot with GPT-5.4-mini and memory"
-    asked = {"requirement": wish, "attachments": [], "webhook_url": receiver.url()}
+    requirement = "Build a support chatbot with GPT-5.4-mini and memory"
+    asked = {"requirement": requirement, "attachments": [], "webhook_url": receiver.url()}
     session = (await ask("start_session", asked))["thread_id"]
     of_session = {"session_id": session}
     for name in ("get_session", "get_session_design", "get_session_preview"):
@@ -265,14 +265,14 @@ async def the_first_day(
     receiver.wait_for(2)
     delivery = (await ask("list_session_deliveries", **of_session))["deliveries"][0]["id"]
     await ask("replay_delivery", **of_session, delivery_id=delivery)
-    streamed = await ask("start_session_stream", {"requirement": wish})
+    streamed = await ask("start_session_stream", {"requirement": requirement})
     other = json.loads(streamed["data"])["session_id"]
-    third = (await recorder.http.post("/sessions", json={"requirement": wish})).json()["thread_id"]
+    third = (await recorder.http.post("/sessions", json={"requirement": requirement})).json()["thread_id"]
     await ask("resume_session_stream", {"response": "yes"}, session_id=third)
     await failed(database, other)
     await ask("retry_session", session_id=other)
     await ask("cancel_session", session_id=other)
-    await ask("process_conversation", {"message": wish, "origin": "create"})
+    await ask("process_conversation", {"message": requirement, "origin": "create"})
 
     of_flow = {"chatflow_id": flow}
     ops = [{"op_type": "SetParam", "node_id": model, "param_name": "temperature", "value": "0.1"}]

@@ -16,7 +16,7 @@ from tests.e2e.people import KEY, LOCKED, SharedService, http_of, ok
 
 pytestmark = pytest.mark.nightly
 
-WISH = "Build a customer support chatbot with GPT-4o and memory"
+REQUIREMENT = "Build a customer support chatbot with GPT-4o and memory"
 SAID = "Please have a support bot with memory built, says the heron"
 
 
@@ -50,7 +50,9 @@ async def test_the_shipped_agentflow_starts_a_session_over_mcp_and_shows_its_pla
     bound = {"op_type": "BindCredential", "node_id": "agentAgentflow_0", "credential_id": openai}
     body["ops"].append({**bound, "credential_type": "openAIApi", "path": "agentModelConfig"})
     standin.script(
-        SAID, Reply(tool_calls=(StandInToolCall("start_session", {"requirement": WISH, "wait_secs": 60}),)), times=1
+        SAID,
+        Reply(tool_calls=(StandInToolCall("start_session", {"requirement": REQUIREMENT, "wait_secs": 60}),)),
+        times=1,
     )
     async with http_of(service, KEY) as http:
         made = await ok(await http.post("/flows/import?wait=60", json=body))
@@ -63,7 +65,7 @@ async def test_the_shipped_agentflow_starts_a_session_over_mcp_and_shows_its_pla
             for row in (await ok(await http.get("/sessions?limit=50")))["sessions"]
             if row["thread_id"] not in before
         ]
-        ours = [row for row in rows if row["requirement"] == WISH]
+        ours = [row for row in rows if row["requirement"] == REQUIREMENT]
         assert [row["status"] for row in ours] == ["pending_interrupt"], answered
         audit = (await ok(await http.get("/audit", params={"session": ours[0]["thread_id"]})))["rows"]
         assert audit[-1]["door"] == "mcp"

@@ -36,7 +36,7 @@ SORTED = Case.model_validate(
     {
         "id": "sorts-messages",
         "author": "project",
-        "wish": SORTING,
+        "requirement": SORTING,
         "criteria": [
             {"text": "Billing messages are answered by the billing agent.", "tests": ["t1"]},
             {"text": "Technical messages are answered by the technical agent.", "tests": ["t2"]},
@@ -158,9 +158,11 @@ def _change(row: Chatflow, operation: str, name: str, values: list[dict[str, Any
     return {"classify": {**SUPPORT["classify"], "operation": operation}, "plan": planned, "patch": {"ops": []}}
 
 
-async def _accepted(http: httpx2.AsyncClient, wish: str, **request: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+async def _accepted(
+    http: httpx2.AsyncClient, requirement: str, **request: Any
+) -> tuple[dict[str, Any], dict[str, Any]]:
     """The session at its review, and after it was accepted."""
-    view = await start(http, wish, **request)
+    view = await start(http, requirement, **request)
     assert view["interrupt"], view["error"]
     view = await answer(http, view, action="approve")
     assert view["interrupt"], view["error"]
@@ -182,8 +184,8 @@ async def test_a_copy_has_the_name_and_the_language_that_were_asked_for(
     standin.script("Answer in French.", "Votre colis arrive demain.")
     service = await shared_service(**model_environment(standin))
     async with http_of(service) as http:
-        wish = "Copy it as Shop bot 2 and answer in French"
-        view, done = await _accepted(http, wish, target=row.id, operation="copy")
+        requirement = "Copy it as Shop bot 2 and answer in French"
+        view, done = await _accepted(http, requirement, target=row.id, operation="copy")
     assert headline(view) == "works", view["interrupt"]["message"]
     copy = await flowise_client.get_chatflow(done["chatflow_id"])
     assert (copy.name, copy.id != row.id) == ("Shop bot 2", True)
@@ -266,7 +268,7 @@ EVERY_MORNING = Case.model_validate(
     {
         "id": "every-morning",
         "author": "project",
-        "wish": "Writes the quote of the day and posts it to Slack every morning at 8",
+        "requirement": "Writes the quote of the day and posts it to Slack every morning at 8",
         "criteria": [{"text": "A quote is posted to Slack every morning at 8.", "tests": ["t1"]}],
         "tests": [{"turns": [], "input": "schedule"}],
         "model": [{"say": "Begin anywhere."}],
@@ -309,7 +311,7 @@ async def test_a_schedule_is_made_and_said_not_to_be_tested(
     script(standin, answers_for(EVERY_MORNING, "right", judgement(("c1", 1, "Begin anywhere", None))))
     standin.script(lambda request: request.kind == "chat", ScriptedModel([Rule(say="Begin anywhere.")]))
     async with http_of(service) as http:
-        view = await start(http, EVERY_MORNING.wish, operation="create")
+        view = await start(http, EVERY_MORNING.requirement, operation="create")
         assert view["interrupt"], view["error"]
         view = await answer(http, view, action="approve")
         assert view["interrupt"], view["error"]

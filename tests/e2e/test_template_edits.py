@@ -41,10 +41,10 @@ GONE = object()
 
 @dataclass(frozen=True)
 class Edit:
-    """A wish for a template and what must come of it. `ops` is what the model answers."""
+    """A requirement for a template and what must come of it. `ops` is what the model answers."""
 
     template: str
-    wish: str
+    requirement: str
     ops: Sequence[PatchOp] = ()
     mode: str = "staged"
     #: (node id, path in `data`) -> the value there afterwards, GONE for none.
@@ -227,7 +227,7 @@ async def test_p13_p20_twenty_edits_by_a_model_read_back_as_the_ops_say_and_leav
     make_service: MakeService, flowise_client: FlowiseClient, standin: ModelStandIn
 ) -> None:
     for edit in BY_MODEL:
-        script(standin, _answers(edit), when=edit.wish)
+        script(standin, _answers(edit), when=edit.requirement)
     await _all(BY_MODEL, make_service(**model_environment(standin), FLOWISE_PREDICTION_TIMEOUT="10"), flowise_client)
 
 
@@ -244,7 +244,7 @@ async def _all(edits: Sequence[Edit], service: Any, flowise: FlowiseClient) -> N
                 columns = {"flow_data": "", "updated_date": ""}
                 assert before.model_copy(update=columns) == after.model_copy(update=columns)
             except AssertionError as error:
-                return f"{edit.template}, {edit.wish!r}: {error}"
+                return f"{edit.template}, {edit.requirement!r}: {error}"
         return None
 
     async with http_of(service) as http:
@@ -253,10 +253,10 @@ async def _all(edits: Sequence[Edit], service: Any, flowise: FlowiseClient) -> N
 
 
 async def _edited(http: httpx2.AsyncClient, flowise: FlowiseClient, edit: Edit) -> tuple[Chatflow, Chatflow]:
-    """The flow before and after a session that took the wish to its acceptance."""
+    """The flow before and after a session that took the requirement to its acceptance."""
     # Providers without a credential refuse at once; behind those with one stands the stand-in.
     row = await make_flow(flowise, edit.template, bind=("openAIApi",))
-    view = await start(http, edit.wish, target=row.id, write_mode=edit.mode, test_questions=["Hello"])
+    view = await start(http, edit.requirement, target=row.id, write_mode=edit.mode, test_questions=["Hello"])
     for type_, given in (("plan_approval", "approve"), ("result_review", "accept")):
         question = view["interrupt"]
         assert question is not None, view["error"]
@@ -274,9 +274,9 @@ def _answers(edit: Edit) -> dict[str, Any]:
     ids = dict.fromkeys(op.node_id for op in edit.ops if not isinstance(op, Connect | Disconnect))
     nodes = [{"node_id": id_, "node_name": names.get(id_, id_.rpartition("_")[0]), "purpose": "p"} for id_ in ids]
     needs = any(isinstance(op, BindCredential) for op in edit.ops)
-    intent = {"operation": "update", "ambiguity": 0, "questions": [], "title": edit.wish[:40]}
+    intent = {"operation": "update", "ambiguity": 0, "questions": [], "title": edit.requirement[:40]}
     plan = {
-        "goal": edit.wish,
+        "goal": edit.requirement,
         "operation": "update",
         "flow_name": "whatever",
         "nodes": nodes,

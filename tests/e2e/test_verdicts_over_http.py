@@ -44,7 +44,7 @@ def answers_for(case: Case, side: str, judge: Mapping[str, Any], **plan: Any) ->
     agreed = case.plan()
     nodes = list(spec.nodes)
     planned = {
-        "goal": case.wish,
+        "goal": case.requirement,
         "flow_name": case.id,
         "nodes": [
             {"node_id": node, "node_name": node.rpartition("_")[0], "purpose": str(spec.nodes[node].get("label", node))}
@@ -70,11 +70,11 @@ async def reviewed(
     side: str = "right",
     **plan: Any,
 ) -> dict[str, Any]:
-    """The session of the wish, approved, at the review of the result."""
+    """The session of the requirement, approved, at the review of the result."""
     standin.reset()
     script(standin, answers_for(case, side, judge, **plan))
     standin.script(lambda request: request.kind == "chat", ScriptedModel(case.rules(side)))
-    view = await start(http, case.wish, operation="create")
+    view = await start(http, case.requirement, operation="create")
     assert view["interrupt"], view["error"]
     assert view["interrupt"]["type"] == "plan_approval", view["interrupt"]
     view = await answer(http, view, action="approve")

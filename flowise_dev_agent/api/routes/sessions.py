@@ -255,7 +255,7 @@ async def resume_session_stream(
 
 @router.get("/{session_id}/design", responses=declared("session_not_found", "design_not_found"))
 async def get_session_design(session_id: SessionId, service: Service) -> SessionPlan:
-    """The flow that the session builds, part by part: nodes, values, connections and what becomes of each wish.
+    """The flow that the session builds, part by part: nodes, values, connections and what becomes of each part of it.
     `form` is what `POST /sessions` takes as `design` to build it again, null where a form cannot say it."""
     return await service.design(session_id)
 

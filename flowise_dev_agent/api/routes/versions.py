@@ -115,8 +115,8 @@ async def list_numbered_versions(
     limit: Annotated[int, Query(ge=1, le=100)] = 20,
     before: Annotated[int | None, Query(ge=1, le=MAX_VERSION, description="`next_before` of the page before.")] = None,
 ) -> NumberedVersions:
-    """The versions of a chatflow as people count them: v1, v2, ... over all sessions, newest first, with the wish that
-    led to each."""
+    """The versions of a chatflow as people count them: v1, v2, ... over all sessions, newest first, with the
+    requirement that led to each."""
     return await versions.numbered(str(chatflow_id), limit=limit, before=before)
 
 

@@ -97,7 +97,7 @@ def _with_test_set(plan: Plan, attachments: Sequence[AttachmentFacts], language:
 
 
 async def passages_of(
-    files: SessionFiles | None, attachments: Sequence[AttachmentFacts], wish: str
+    files: SessionFiles | None, attachments: Sequence[AttachmentFacts], requirement: str
 ) -> dict[str, tuple[str, ...]]:
     """Passages of each long file (by name) that share most words with the requirement. A planner sees only these and
     the first lines; the flow gets the whole text.
@@ -105,7 +105,7 @@ async def passages_of(
     found: dict[str, tuple[str, ...]] = {}
     for one in attachments:
         content = await files.content(one.name) if files and one.size > _LONG and one.kind != "openapi" else None
-        if content is not None and (passages := _passages(content[2], set(terms_of(wish)))):
+        if content is not None and (passages := _passages(content[2], set(terms_of(requirement)))):
             found[one.name] = passages
     return found
 

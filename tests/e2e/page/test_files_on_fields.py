@@ -108,14 +108,14 @@ async def test_a_pdf_and_an_openapi_document_are_dropped_on_placeholders(
     screen = reading
     page = screen.page
     written: list[str] = []
-    for size, wish, name, content in (
+    for size, requirement, name, content in (
         (SIZES[0], "a PDF file", "Our handbook.pdf", handbook()),
         (SIZES[1], "our handbook", "Our handbook.pdf", handbook()),
         (SIZES[0], "our handbook", "tickets.yaml", TICKETS),
     ):
         await page.goto(screen.url)
         await page.set_viewport_size(size)
-        session = await screen.start(f"Build a bot with GPT-4o that answers questions from {wish}")
+        session = await screen.start(f"Build a bot with GPT-4o that answers questions from {requirement}")
         plan = await screen.question("The plan")
         waiting = plan.locator(".file-drop").filter(has=page.locator(".points"))
         await expect(waiting).to_have_count(1)

@@ -36,8 +36,8 @@ async def test_the_focus_is_never_lost_on_the_way_through_views_and_dialogs(
     page = screen.page
     row = await make_flow(flowise_flows)
     for name in ("Bittern", "Corncrake"):
-        wish = {"requirement": ZOO, "session_name": name}
-        await page.request.post(f"{screen.url}/sessions?wait=60", headers=AUTHORIZATION, data=wish)
+        body = {"requirement": ZOO, "session_name": name}
+        await page.request.post(f"{screen.url}/sessions?wait=60", headers=AUTHORIZATION, data=body)
     await page.reload()
     button, link = (
         (lambda name: page.get_by_role("button", name=name)),

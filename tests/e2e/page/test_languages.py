@@ -195,12 +195,12 @@ async def test_a_german_person_reads_no_english_from_the_plan_to_a_conflict(
         if found := await english(page, beside):
             read[step] = found
 
-    async def begin(wish: str) -> None:
+    async def begin(requirement: str) -> None:
         await page.goto(f"{page_service.url}/#/")
-        await page.get_by_label("Was soll der Chatbot tun?").fill(wish)
+        await page.get_by_label("Was soll der Chatbot tun?").fill(requirement)
         # It can be typed before the program is there, while the page holds its first words in all languages.
         await expect(page.locator(".head-start")).to_have_count(0)
-        await reads(f"home: {wish}")
+        await reads(f"home: {requirement}")
         await screen.press("Starten")
         await page.wait_for_url("**/#/s/*")
 

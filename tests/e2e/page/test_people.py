@@ -19,7 +19,7 @@ from tests.fixtures.oidc import CLIENT, SECRET, OidcProvider
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.nightly]
 
-WISH = "Build a chatbot for a harbour with GPT-4o and memory"
+REQUIREMENT = "Build a chatbot for a harbour with GPT-4o and memory"
 REFUSAL = "You started this session, so somebody else has to decide."
 
 
@@ -88,7 +88,7 @@ async def test_two_people_of_a_team_decide_together_and_another_team_sees_nothin
     office: Office, tmp_path: Path
 ) -> None:
     ada = await office.arrives("ada", "harbour")
-    session = await ada.start(WISH)
+    session = await ada.start(REQUIREMENT)
     plan = await ada.question("The plan")
     await expect(ada.page.get_by_text("Approving needs somebody")).to_have_count(0)
     # Who asked for it does not approve it.

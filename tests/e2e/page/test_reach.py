@@ -48,8 +48,8 @@ async def test_a_flow_and_its_actions_are_reached_by_keys_alone(screen: Screen, 
 async def test_the_browser_tells_of_a_question_once_when_the_person_wants_it(screen: Screen) -> None:
     page = screen.page
     await page.add_init_script(RECORD_NOTICES)
-    wish = {"requirement": "Build a chatbot with GPT-4o and memory", "session_name": "Heron"}
-    await page.request.post(f"{screen.url}/sessions?wait=60", headers=AUTHORIZATION, data=wish)
+    body = {"requirement": "Build a chatbot with GPT-4o and memory", "session_name": "Heron"}
+    await page.request.post(f"{screen.url}/sessions?wait=60", headers=AUTHORIZATION, data=body)
     await page.reload()
     # Nobody is asked who has not said so.
     for size in SIZES:
@@ -61,7 +61,7 @@ async def test_the_browser_tells_of_a_question_once_when_the_person_wants_it(scr
     await screen.reads("Notifications are on")
     assert await screen.violations() == []
     await page.request.post(
-        f"{screen.url}/sessions?wait=60", headers=AUTHORIZATION, data={**wish, "session_name": "Egret"}
+        f"{screen.url}/sessions?wait=60", headers=AUTHORIZATION, data={**body, "session_name": "Egret"}
     )
     # What waited before is no news.
     await expect(page.locator("body")).to_have_attribute("data-noticed", "The plan: Egret.", timeout=WORK_MS)

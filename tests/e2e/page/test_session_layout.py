@@ -169,7 +169,7 @@ async def test_the_plan_is_drawn_before_approval_and_its_parts_point_at_their_no
     await expect(page.locator(".react-flow__node.lit")).to_have_attribute("data-id", "calculator_0")
     await built.get_by_role("button", name="OpenAI").focus()
     await expect(page.locator(".react-flow__node.lit")).to_have_attribute("data-id", "chatOpenAI_0")
-    parts = plan.get_by_role("list", name="Your wish, part by part")
+    parts = plan.get_by_role("list", name="Your request, part by part")
     await expect(parts.get_by_text("Will be done").first).to_be_visible()
     # On a phone the press on a line shows the picture.
     await page.set_viewport_size(SIZES[1])

@@ -43,7 +43,7 @@ async def test_p71_a_sentence_becomes_an_accepted_chatflow_and_every_state_survi
     await expect(tests.get_by_role("listitem")).to_have_count(2)
     await expect(tests.get_by_text("Where is my parcel?").first).to_be_visible()
     await expect(tests.get_by_text("Answered", exact=True)).to_have_count(2)
-    # That it answers is no proof that it does what is wished.
+    # That it answers is no proof that it does what is asked.
     known = "It answers. Shown: 1 of 2 criteria."
     await expect(result.get_by_role("region", name="Verdict")).to_contain_text(known)
     assert await screen.violations() == []

@@ -13,7 +13,7 @@ from tests.e2e.people import LOCKED, SharedService
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.nightly]
 
 SECRETS_KEY = base64.b64encode(b"a key that signs links, 32 bytes").decode()
-WISH = "Build a chatbot for a lighthouse with GPT-4o and memory"
+REQUIREMENT = "Build a chatbot for a lighthouse with GPT-4o and memory"
 
 
 async def test_a_link_is_made_copied_opened_by_anybody_and_revoked(
@@ -22,7 +22,7 @@ async def test_a_link_is_made_copied_opened_by_anybody_and_revoked(
     del built_page, flowise_flows  # the page is served; what the test leaves on the server is deleted
     service = await shared_service(**LOCKED, SECRETS_KEY=SECRETS_KEY)
     maker = await Screen.open(browser, service.url)
-    session = await maker.start(WISH)
+    session = await maker.start(REQUIREMENT)
     await maker.question("The plan")
     link = await made_link(maker)
 
@@ -34,7 +34,7 @@ async def test_a_link_is_made_copied_opened_by_anybody_and_revoked(
         await visitor.page.set_viewport_size(size)
         await visitor.page.reload()
         await expect(visitor.page.get_by_role("heading", level=1)).to_contain_text("lighthouse")
-        await expect(visitor.page.locator(".turn.mine").first).to_contain_text(WISH)
+        await expect(visitor.page.locator(".turn.mine").first).to_contain_text(REQUIREMENT)
         await expect(visitor.page.get_by_role("heading", name="Plan", exact=True)).to_be_visible()
         if size is SIZES[1]:
             await visitor.press("Picture")
@@ -59,7 +59,7 @@ async def test_a_link_is_made_copied_opened_by_anybody_and_revoked(
     await visitor.page.set_viewport_size(SIZES[0])
     await visitor.page.goto(history)
     await expect(visitor.page.get_by_text("v1", exact=True).first).to_be_visible(timeout=WORK_MS)
-    await visitor.page.locator(".turn-card > summary", has_text=WISH).click()
+    await visitor.page.locator(".turn-card > summary", has_text=REQUIREMENT).click()
     await expect(visitor.page.get_by_text("Approved.", exact=True)).to_be_visible()
     node = visitor.page.locator('.react-flow__node[data-id="chatOpenAI_0"]')
     await node.click()

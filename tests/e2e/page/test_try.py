@@ -132,7 +132,7 @@ async def test_a_file_goes_with_a_question_and_the_flow_reads_it(screen: Screen,
 
 
 @pytest.mark.nightly
-async def test_a_file_is_dropped_on_the_wish_and_the_session_has_it(
+async def test_a_file_is_dropped_on_the_requirement_and_the_session_has_it(
     screen: Screen, flowise_flows: FlowiseClient
 ) -> None:
     del flowise_flows  # deletes what the test leaves on the server

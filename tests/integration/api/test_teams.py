@@ -122,11 +122,11 @@ async def test_two_teams_through_every_door_with_one_ledger(office: Office) -> N
     ada, linus = await office.at_the_page("ada"), await office.at_the_page("linus")
     tim, grace = await office.token("tim"), await office.token("grace")
     rest_of_tim, rest_of_grace = await office.rest(tim), await office.rest(grace)
-    wish = {"requirement": "ask:plan work:a end:accepted"}
+    body = {"requirement": "ask:plan work:a end:accepted"}
     approval: dict[str, Any] = {"action": "approve"}
 
     # Tim may build and not approve, by no door.
-    of_tim = (await rest_of_tim.post("/sessions", json=wish)).json()
+    of_tim = (await rest_of_tim.post("/sessions", json=body)).json()
     session, asked = of_tim["thread_id"], of_tim["interrupt"]["id"]
     answer = {"interrupt_id": asked, "answer": approval}
     assert code_of(await rest_of_tim.post(f"/sessions/{session}/resume", json=answer)) == (403, "scope_missing")
@@ -135,7 +135,7 @@ async def test_two_teams_through_every_door_with_one_ledger(office: Office) -> N
         assert await agent.refused("answer_question", **given) == "scope_missing"
 
     # Ada may, and not what she began herself.
-    of_ada = (await ada.post("/sessions", json=wish)).json()
+    of_ada = (await ada.post("/sessions", json=body)).json()
     hers = {"interrupt_id": of_ada["interrupt"]["id"], "answer": approval}
     path = f"/sessions/{of_ada['thread_id']}/resume"
     assert code_of(await ada.post(path, json=hers)) == (403, "approval_needed")

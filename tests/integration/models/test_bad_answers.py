@@ -24,7 +24,7 @@ NAMES = sorted(file.stem for file in FOLDER.glob("*.txt"))
 CORPUS = [
     name if number % 5 == 0 else pytest.param(name, marks=pytest.mark.nightly) for number, name in enumerate(NAMES)
 ]
-WISH = "A customer support chatbot with GPT-4o and memory"
+REQUIREMENT = "A customer support chatbot with GPT-4o and memory"
 NODES = {"chatOpenAI", "bufferMemory", "conversationChain"}
 INTENT = {
     "operation": "create",
@@ -91,7 +91,7 @@ async def run(standin: ModelStandIn, name: str, times: int | None) -> str:
     reasoner = make_reasoner(ReasoningSettings(**settings))
     bench = Bench([], CredentialStore([KnownCredential(id=OPENAI, name="key", type="openAIApi")]), reasoner=reasoner)
     try:
-        question = await bench.start(WISH)
+        question = await bench.start(REQUIREMENT)
         while question and question["type"] in ("clarification", "plan_approval"):
             action = "go_on" if question["type"] == "clarification" else "approve"
             question = await bench.answer(action=action)

@@ -30,7 +30,7 @@ def warmer(value: float) -> list[dict[str, object]]:
     return [{"op_type": "SetParam", "node_id": "chatOpenAI_0", "param_name": "temperature", "value": value}]
 
 
-async def test_versions_count_over_all_sessions_and_are_called_by_their_wish(
+async def test_versions_count_over_all_sessions_and_are_called_by_their_requirement(
     runtime: Runtime, servers: Servers
 ) -> None:
     first = await apply(runtime)

@@ -170,7 +170,7 @@ class LongFile(Files):
         return "text/plain", b"", "Greetings. " * 400 + "Vacation in Zurich is 31 days. " + "The end. " * 400
 
 
-async def test_a_planner_sees_of_a_long_file_what_has_the_words_of_the_wish() -> None:
+async def test_a_planner_sees_of_a_long_file_what_has_the_words_of_the_requirement() -> None:
     long, short = (AttachmentFacts(name=f"{size}.txt", kind="text", size=size) for size in (9_000, 100))
 
     found = await passages_of(LongFile(long, short), [long, short], "A bot that knows about vacation in Zurich")

@@ -1,4 +1,4 @@
-"""The few dozen node types that a planner sees hold those that the wish needs."""
+"""The few dozen node types that a planner sees hold those that the requirement needs."""
 
 from typing import Any
 
@@ -9,12 +9,12 @@ from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import NodeSchema
 
 
-def shown_for(catalogue: NodeStore, wish: str) -> tuple[NodeSchema, ...]:
-    return candidates(catalogue, wish)
+def shown_for(catalogue: NodeStore, requirement: str) -> tuple[NodeSchema, ...]:
+    return candidates(catalogue, requirement)
 
 
 @pytest.mark.parametrize(
-    ("wish", "expected"),
+    ("requirement", "expected"),
     [
         ("Keep the vectors in Pinecone and answer with Mistral", {"pinecone", "chatMistralAI", "mistralAIEmbeddings"}),
         ("Refuse messages with swear words before they reach the model", {"inputModerationSimple"}),
@@ -23,8 +23,8 @@ def shown_for(catalogue: NodeStore, wish: str) -> tuple[NodeSchema, ...]:
         ("Chat with a PDF", {"pdfFile", "memoryVectorStore", "openAIEmbeddings"}),
     ],
 )
-def test_parts_that_no_staple_covers_are_found(catalogue: NodeStore, wish: str, expected: set[str]) -> None:
-    assert expected <= {schema.name for schema in shown_for(catalogue, wish)}
+def test_parts_that_no_staple_covers_are_found(catalogue: NodeStore, requirement: str, expected: set[str]) -> None:
+    assert expected <= {schema.name for schema in shown_for(catalogue, requirement)}
 
 
 def test_types_of_similar_flows_are_shown_whatever_the_words(catalogue: NodeStore) -> None:

@@ -210,7 +210,7 @@ async def test_leaving_a_question_at_the_plan_is_a_cancel_and_no_refusal(bench: 
     assert (await bench.state()).outcome == "cancelled"
 
 
-async def test_another_wish_after_a_declined_one_is_classified_anew(bench: Bench) -> None:
+async def test_another_requirement_after_a_declined_one_is_classified_anew(bench: Bench) -> None:
     bench.reasoner.plans = [plan(nodes=[], declined="No."), plan()]
     await bench.start()
     approval = await bench.answer(action="request_changes", feedback="then a plain chatbot")

@@ -376,7 +376,7 @@ def test_a_review_says_a_cause_once_in_few_words_and_in_the_language_of_the_sess
         ({"state": "not_possible", "reason": "Flowise has no Slack trigger."}, "not_possible", "runs"),
     ],
 )
-def test_p83_a_flow_works_only_when_each_part_of_the_wish_is_done_or_assumed(
+def test_p83_a_flow_works_only_when_each_part_of_the_requirement_is_done_or_assumed(
     part: dict[str, Any], state: str, headline: str
 ) -> None:
     made = verdict(vote(), contract(parts=[Part(id="p1", quote="posts to Slack", **part)]), data=flow("chain"))

@@ -22,7 +22,7 @@ from tests.unit.knowledge.memory_patterns import MemoryPatterns
 FORM = DesignForm(name="Customer support bot for our bicycle shop", temperature=0.7)
 COLDER = FORM.model_copy(update={"temperature": 0.3})
 SIMILAR_FORM = DesignForm(name="Customer support bot for a bicycle shop", memory=6)
-WISH, SIMILAR = FORM.as_text(), SIMILAR_FORM.as_text()
+ASKED, SIMILAR = FORM.as_text(), SIMILAR_FORM.as_text()
 
 
 def credentials() -> CredentialStore:
@@ -137,12 +137,12 @@ async def test_the_plan_says_what_is_taken_over_and_adds_only_the_rest() -> None
     rows = MemoryPatterns()
     await build(rows, FORM)
     assert await steps_of(rows, SIMILAR_FORM) == [
-        f'Start from pattern 1 ("{WISH}"), an accepted flow: take over Conversation Chain, OpenAI.',
+        f'Start from pattern 1 ("{ASKED}"), an accepted flow: take over Conversation Chain, OpenAI.',
         "Add and connect Buffer Window Memory.",
         WINDOW,
     ]
     assert await steps_of(rows, COLDER) == [
-        f'Start from pattern 1 ("{WISH}"), an accepted flow: take over Conversation Chain, Buffer Memory, OpenAI.'
+        f'Start from pattern 1 ("{ASKED}"), an accepted flow: take over Conversation Chain, Buffer Memory, OpenAI.'
     ]
 
 
@@ -232,7 +232,7 @@ class Seeker(Script):
 
     async def plan(self, request: Any) -> Reasoned[Plan]:
         for name, arguments in (
-            ("flowise.search_patterns", {"query": WISH}),
+            ("flowise.search_patterns", {"query": ASKED}),
             ("flowise.use_pattern", {"pattern_id": 1}),
         ):
             self.read.append(await request.tools.call(name, arguments))

@@ -314,8 +314,8 @@ def test_a_loop_goes_to_the_planned_step_whatever_its_title(catalogue: NodeStore
 
 
 def test_p84_an_appended_text_leaves_the_old_one_in_place(catalogue: NodeStore) -> None:
-    wish = value("toolAgent_0", "systemMessage", "Answer in French.", mode="append")
-    wanted = contract(planned("toolAgent_0"), values=[wish])
+    requirement = value("toolAgent_0", "systemMessage", "Answer in French.", mode="append")
+    wanted = contract(planned("toolAgent_0"), values=[requirement])
 
     def setting(text: str) -> list[PatchOp]:
         return [SetParam(node_id="toolAgent_0", param_name="systemMessage", value=text)]

@@ -156,7 +156,7 @@ def test_the_text_of_a_direct_reply_is_shown_and_not_said_to_a_model(catalogue: 
     assert "- “say thanks” → **Direct Reply**" in shown.splitlines()
 
 
-def test_each_part_of_a_wish_is_shown_with_what_does_it(catalogue: NodeStore) -> None:
+def test_each_part_of_a_requirement_is_shown_with_what_does_it(catalogue: NodeStore) -> None:
     base = compile_ops(GraphIR.empty(), CHAT, catalogue.schemas).graph
     wanted = contract(
         planned("toolAgent_0"),
@@ -223,7 +223,7 @@ def test_every_language_has_all_fixed_words_of_a_plan() -> None:
     assert [(language, key) for language in LANGUAGES for key in wanted if key not in catalogue(language)] == []
 
 
-async def test_a_german_wish_gets_its_plan_under_german_headings() -> None:
+async def test_a_german_requirement_gets_its_plan_under_german_headings() -> None:
     bench = Bench(ops(), credentials(OPENAI))
     bench.reasoner.intents = [Intent(operation="create", ambiguity=0, title="Hilfe", language="de")]
     asked = await bench.start("Ich brauche einen Chatbot")

@@ -170,11 +170,11 @@ def test_a_node_that_goes_gets_no_value(catalogue: NodeStore) -> None:
     assert built([gone], wanted, catalogue)[1] == [gone]
 
 
-def test_p84_a_wish_about_behaviour_is_added_to_the_prompt_whatever_the_ops_say(catalogue: NodeStore) -> None:
-    wishes = [
+def test_p84_a_requirement_about_behaviour_is_added_to_the_prompt_whatever_the_ops_say(catalogue: NodeStore) -> None:
+    requirements = [
         value("toolAgent_0", "systemMessage", text, mode="append") for text in ("Answer in French.", "Never guess.")
     ]
-    wanted = contract(AGENT, values=wishes)
+    wanted = contract(AGENT, values=requirements)
     lost: PatchOp = SetParam(node_id="toolAgent_0", param_name="systemMessage", value="You are a tell the agent.")
     text = "Help with orders.\nAnswer in French.\nNever guess."
     (after, _), (other, _) = built([], wanted, catalogue), built([lost], wanted, catalogue)

@@ -65,7 +65,7 @@ def test_an_approved_plan_stays_with_what_the_answer_made_of_it() -> None:
     assert view.contract.credential_requirements == ["openAIApi"]
 
 
-def test_a_key_that_was_typed_into_a_wish_does_not_stay_with_the_plan() -> None:
+def test_a_key_that_was_typed_into_a_requirement_does_not_stay_with_the_plan() -> None:
     kept = approved(question(goal=f"Use {KEY}", steps=[f"Do as said: {KEY}"]), action="approve")
     assert KEY not in str(kept)
     assert kept is not None

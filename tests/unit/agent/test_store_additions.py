@@ -20,7 +20,7 @@ HR_ID, DRAFTS_ID = "11111111-1111-4111-8111-111111111111", "22222222-2222-4222-8
 STORES = [DRAFTS.model_copy(update={"id": DRAFTS_ID}), HR.model_copy(update={"id": HR_ID})]
 SCHEMAS = NodeStore.from_snapshot().schemas
 TABLE = AttachmentFacts(name="questions.csv", kind="csv", size=5, tests=[("How many?", "31")])
-WISH = "Add this file to my bot's document store"
+REQUIREMENT = "Add this file to my bot's document store"
 
 
 def flow(*stores: str) -> GraphIR:
@@ -107,7 +107,7 @@ async def test_the_approval_covers_the_files_and_says_that_flows_have_them_at_on
     bench.reasoner.intents = [Intent(operation="update", ambiguity=0, title="Travel bot")]
     bench.reasoner.plans = [changed(mark="[ADD TO STORE: HR policies]")]
 
-    approval = await bench.start(WISH, operation="update", target=server.row.id)
+    approval = await bench.start(REQUIREMENT, operation="update", target=server.row.id)
 
     assert (approval["type"], approval["reason"]) == ("plan_approval", "plan_ready"), approval["message"]
     assert "answer from the new files as soon as those are added" in approval["message"]

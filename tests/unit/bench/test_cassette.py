@@ -10,13 +10,13 @@ from flowise_dev_agent.devkit.standin.protocol import RecordedRequest, StandInMe
 from scripts.bench.cassette import Cassette, RecordedCase, phase_of
 
 KEY = "sk-very-secret-key-1234567890"
-WISH = "A bot that knows our\nreturn policy"
+REQUIREMENT = "A bot that knows our\nreturn policy"
 PATHS = {"openai": "/openai/v1/chat/completions", "anthropic": "/anthropic/v1/messages"}
 
 
 def ask(
     cassette: Cassette,
-    text: str = WISH,
+    text: str = REQUIREMENT,
     *,
     phase: str = "Plan",
     provider: str = "openai",
@@ -41,7 +41,7 @@ def said(response: httpx2.Response) -> str:
 
 def recorder(folder: Path, standin: ModelStandIn) -> Cassette:
     upstream = {"openai": standin.endpoint, "anthropic": standin.endpoint}
-    return Cassette(folder, cases={"returns": WISH}, upstream=upstream)
+    return Cassette(folder, cases={"returns": REQUIREMENT}, upstream=upstream)
 
 
 @pytest.mark.parametrize("provider", PATHS)
@@ -73,7 +73,7 @@ def test_answers_are_numbered_per_phase_of_a_case(tmp_path: Path, standin: Model
     with recorder(tmp_path, standin) as recording:
         ask(recording, phase="Classify")
         ask(recording)
-        ask(recording, f"{WISH}, in French")
+        ask(recording, f"{REQUIREMENT}, in French")
     case = RecordedCase.model_validate_json((tmp_path / "returns.json").read_text())
     assert [(answer.phase, answer.number) for answer in case.answers] == [("classify", 1), ("plan", 1), ("plan", 2)]
 
@@ -84,20 +84,20 @@ def test_a_changed_prompt_gets_the_next_answer_of_its_phase_and_is_reported(
     standin.script("the first words", Reply("one"))
     standin.script("the second words", Reply("two"))
     with recorder(tmp_path, standin) as recording:
-        ask(recording, f"{WISH} the first words")
-        ask(recording, f"{WISH} the second words")
+        ask(recording, f"{REQUIREMENT} the first words")
+        ask(recording, f"{REQUIREMENT} the second words")
     with Cassette(tmp_path) as player:
-        assert said(ask(player, f"{WISH} other words")) == "one"
-        assert said(ask(player, f"{WISH} the second words")) == "two"
-        assert said(ask(player, f"{WISH} and others")) == "two"
+        assert said(ask(player, f"{REQUIREMENT} other words")) == "one"
+        assert said(ask(player, f"{REQUIREMENT} the second words")) == "two"
+        assert said(ask(player, f"{REQUIREMENT} and others")) == "two"
         assert player.changed == ["returns plan 1 session", "returns plan 2 session"]
 
 
 def test_ids_that_differ_from_run_to_run_do_not_make_another_prompt(tmp_path: Path, standin: ModelStandIn) -> None:
     with recorder(tmp_path, standin) as recording:
-        ask(recording, f"{WISH} 12345678-1234-4234-8234-123456789abc")
+        ask(recording, f"{REQUIREMENT} 12345678-1234-4234-8234-123456789abc")
     with Cassette(tmp_path) as player:
-        ask(player, f"{WISH} 87654321-1234-4234-8234-123456789abc")
+        ask(player, f"{REQUIREMENT} 87654321-1234-4234-8234-123456789abc")
         assert (player.hits, player.changed) == (1, [])
 
 

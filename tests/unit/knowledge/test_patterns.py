@@ -1,4 +1,4 @@
-"""What is kept of an accepted flow, and which one a new wish may start from."""
+"""What is kept of an accepted flow, and which one a new requirement may start from."""
 
 import json
 from typing import Any
@@ -21,7 +21,7 @@ from tests.unit.knowledge.memory_patterns import MemoryPatterns
 
 CREDENTIAL = "0d3cf4b6-6a27-4c8e-9a0e-3f6d8ad0c001"
 SECRET = "sk-" + "a1B2c3D4" * 5
-WISH = "A customer support chatbot for our bicycle shop that remembers what was said"
+REQUIREMENT = "A customer support chatbot for our bicycle shop that remembers what was said"
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +40,7 @@ def ops() -> list[PatchOp]:
     ]
 
 
-def pattern(given: list[PatchOp], nodes: NodeStore, requirement: str = WISH) -> Any:
+def pattern(given: list[PatchOp], nodes: NodeStore, requirement: str = REQUIREMENT) -> Any:
     return make_pattern(
         given,
         requirement=requirement,
@@ -53,7 +53,7 @@ def pattern(given: list[PatchOp], nodes: NodeStore, requirement: str = WISH) -> 
     )
 
 
-async def keep(library: PatternLibrary, nodes: NodeStore, requirement: str = WISH) -> int:
+async def keep(library: PatternLibrary, nodes: NodeStore, requirement: str = REQUIREMENT) -> int:
     kept = await library.accepted(
         uuid4(),
         requirement=requirement,
@@ -87,7 +87,7 @@ def test_no_credential_secret_document_or_position_is_kept(nodes: NodeStore) -> 
             SetPosition(node_id="chatOpenAI_0", x=1, y=2),
         ],
         nodes,
-        requirement=f"{WISH}, key {SECRET}",
+        requirement=f"{REQUIREMENT}, key {SECRET}",
     )
     text = json.dumps(kept.__dict__)
     for secret in (CREDENTIAL, SECRET, "recipe", "a.pdf", "SetPosition", "BindCredential"):
@@ -129,7 +129,7 @@ def test_what_is_left_out_takes_its_connections_along() -> None:
     assert all(op.params == {} for op in left if isinstance(op, AddNode))
 
 
-async def test_a_similar_wish_finds_it_and_another_does_not(nodes: NodeStore) -> None:
+async def test_a_similar_requirement_finds_it_and_another_does_not(nodes: NodeStore) -> None:
     library = PatternLibrary(MemoryPatterns(), instance_id="default")
     kept = await keep(library, nodes)
     (best, *_) = await library.find("Customer support bot for a bicycle shop which remembers things", nodes)
@@ -142,17 +142,17 @@ async def test_a_similar_wish_finds_it_and_another_does_not(nodes: NodeStore) ->
 async def test_other_owners_instances_and_schemas_do_not_see_it(nodes: NodeStore) -> None:
     rows = MemoryPatterns()
     await keep(PatternLibrary(rows, instance_id="default"), nodes)
-    assert await PatternLibrary(rows, instance_id="other").find(WISH, nodes) == []
-    assert await PatternLibrary(rows, instance_id="default", owner="else").find(WISH, nodes) == []
+    assert await PatternLibrary(rows, instance_id="other").find(REQUIREMENT, nodes) == []
+    assert await PatternLibrary(rows, instance_id="default", owner="else").find(REQUIREMENT, nodes) == []
     changed = NodeStore({name: schema for name, schema in nodes.schemas.items() if name != "plainText"}, "9.9")
-    (found,) = await PatternLibrary(rows, instance_id="default").find(WISH, changed)
+    (found,) = await PatternLibrary(rows, instance_id="default").find(REQUIREMENT, changed)
     assert found.refused == "made for other node schemas"
 
 
 async def test_a_pattern_without_a_fingerprint_counts_as_compatible(nodes: NodeStore) -> None:
     rows = MemoryPatterns()
     await rows.save(pattern(ops(), nodes).__class__(**{**pattern(ops(), nodes).__dict__, "schema_fingerprint": ""}))
-    (found,) = await PatternLibrary(rows, instance_id="default").find(WISH, nodes)
+    (found,) = await PatternLibrary(rows, instance_id="default").find(REQUIREMENT, nodes)
     assert found.refused is None
 
 
@@ -162,12 +162,12 @@ async def test_failures_lower_it_until_it_is_not_used_any_more(nodes: NodeStore)
     kept = await keep(library, nodes)
     scores: list[float] = []
     for _ in range(3):
-        (found,) = await library.find(WISH, nodes)
+        (found,) = await library.find(REQUIREMENT, nodes)
         scores.append(found.score)
         await library.failed(uuid4(), kept)
     assert scores == sorted(scores, reverse=True)
     assert scores[0] == 1
-    (found,) = await library.find(WISH, nodes)
+    (found,) = await library.find(REQUIREMENT, nodes)
     assert found.refused is not None
 
 
@@ -184,7 +184,7 @@ async def test_one_session_counts_once(nodes: NodeStore) -> None:
 async def test_the_same_words_are_kept_once_with_the_newest_flow(nodes: NodeStore) -> None:
     rows = MemoryPatterns()
     library = PatternLibrary(rows, instance_id="default")
-    assert await keep(library, nodes) == await keep(library, nodes, WISH.upper())
+    assert await keep(library, nodes) == await keep(library, nodes, REQUIREMENT.upper())
     assert [row.success_count for row in rows.rows.values()] == [2]
 
 

@@ -42,9 +42,9 @@ async def test_a_version_is_restored_only_when_a_person_confirms_it(
         return FlowWriteResult.model_validate(row)
 
     monkeypatch.setattr(AgentClient, "restore_version", restore)
-    person, wish = None if confirm is None else Person(confirm=confirm), {"chatflow_id": str(uuid4()), "version": "v4"}
+    person, body = None if confirm is None else Person(confirm=confirm), {"chatflow_id": str(uuid4()), "version": "v4"}
     async with client_of(server_of(engine), person=person) as client:
-        result = await client.call_tool("restore_chatflow_version", wish)
-    assert restored == ([(wish["chatflow_id"], "v4")] if confirm else [])
+        result = await client.call_tool("restore_chatflow_version", body)
+    assert restored == ([(body["chatflow_id"], "v4")] if confirm else [])
     if not confirm:
         assert problem_of(result)["code"] == ("needs_person" if confirm is None else "person_declined")

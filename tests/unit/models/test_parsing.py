@@ -22,11 +22,11 @@ def answer_text(text: str) -> str:
     return without_comments(without_thinking(text))
 
 
-class Wish(BaseModel):
+class Requirement(BaseModel):
     name: str
     tags: list[str] = Field(default_factory=list)
     hint: str | None = None
-    parts: list["Wish"] = Field(default_factory=list)
+    parts: list["Requirement"] = Field(default_factory=list)
 
 
 GOOD = '{"name": "x", "tags": ["a"]}'
@@ -43,7 +43,7 @@ GOOD = '{"name": "x", "tags": ["a"]}'
     ids=["one block", "with a fence", "two blocks", "without its beginning"],
 )
 def test_thinking_is_not_the_answer(text: str) -> None:
-    assert parse_model(answer_text(text), Wish) == Wish(name="x", tags=["a"])
+    assert parse_model(answer_text(text), Requirement) == Requirement(name="x", tags=["a"])
 
 
 def test_thinking_without_an_end_is_no_answer() -> None:
@@ -85,20 +85,20 @@ def test_json_that_is_right_is_never_changed(value: object) -> None:
 
 @pytest.mark.parametrize("text", [f"I use {{context}}. {GOOD}", f'For example {{"key": 1}}: {GOOD}'])
 def test_the_first_object_that_fits_is_the_answer(text: str) -> None:
-    assert parse_model(text, Wish).name == "x"
+    assert parse_model(text, Requirement).name == "x"
 
 
 def test_problems_are_those_of_the_first_object() -> None:
     with pytest.raises(UnusableOutputError) as caught:
-        parse_model('{"name": 1} and {', Wish)
+        parse_model('{"name": 1} and {', Requirement)
     assert caught.value.problems == ["name: Input should be a valid string"]
 
 
 def test_a_null_where_none_is_taken_counts_as_left_out() -> None:
     text = '{"name": "x", "tags": null, "hint": null, "parts": [{"name": "y", "tags": null}]}'
-    assert parse_model(text, Wish) == Wish(name="x", parts=[Wish(name="y")])
+    assert parse_model(text, Requirement) == Requirement(name="x", parts=[Requirement(name="y")])
     with pytest.raises(UnusableOutputError, match="name: Field required"):
-        parse_model('{"name": null}', Wish)
+        parse_model('{"name": null}', Requirement)
 
 
 @pytest.mark.parametrize(

@@ -429,9 +429,9 @@ async def test_each_criterion_names_tests_of_the_plan_or_says_that_no_question_s
 
 
 async def test_p83_a_part_that_no_quote_holds_is_added_without_another_call() -> None:
-    wish = "Dear team,\nRules:\n1. A chatbot with GPT-4o.\n2. It must never promise refunds.\nKind regards,"
+    requirement = "Dear team,\nRules:\n1. A chatbot with GPT-4o.\n2. It must never promise refunds.\nKind regards,"
     engine = ScriptedEngine({**GOOD_INTENT, "parts": ["A chatbot with GPT-4o."]})
-    result = await reasoner(engine, 3).classify(ClassifyRequest(requirement=wish))
+    result = await reasoner(engine, 3).classify(ClassifyRequest(requirement=requirement))
     assert (result.tries, len(engine.calls)) == (1, 1)
     assert result.value.parts == ["A chatbot with GPT-4o.", "It must never promise refunds."]
 

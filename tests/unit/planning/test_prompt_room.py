@@ -54,7 +54,7 @@ def test_a_small_prompt_says_what_was_left_out_and_how_it_is_looked_up(measured:
 def test_p31_the_stable_part_is_the_same_for_all_sessions_of_a_kind(
     session: str, window: int, catalogue: NodeStore, measured: Any
 ) -> None:
-    other = replace(SESSIONS[session], wish=f"{SESSIONS[session].wish}, and much more of it. " * 20)
+    other = replace(SESSIONS[session], requirement=f"{SESSIONS[session].requirement}, and much more of it. " * 20)
     again = prompts_of(other, catalogue, window)
     assert {phase: prompt.system for phase, prompt in again.items()} == {
         phase: prompt.system for phase, prompt in measured[session, window].items()
@@ -138,11 +138,11 @@ def node(node_id: str, **more: Any) -> PlannedNode:
     return PlannedNode(node_id=node_id, node_name=node_id.rpartition("_")[0], purpose="x", **more)
 
 
-def test_the_whole_wish_stays_and_quotes_of_its_parts_are_cut_first(catalogue: NodeStore) -> None:
-    wish = "A bot that answers kindly. " * 200
-    parts = (Part(id="p1", quote=wish),)
-    prompt = plan_prompt(plan_request(catalogue, wish, parts=parts), room=room_in(SMALL)).user
-    assert prompt.count(wish.strip()) == 1
+def test_the_whole_requirement_stays_and_quotes_of_its_parts_are_cut_first(catalogue: NodeStore) -> None:
+    requirement = "A bot that answers kindly. " * 200
+    parts = (Part(id="p1", quote=requirement),)
+    prompt = plan_prompt(plan_request(catalogue, requirement, parts=parts), room=room_in(SMALL)).user
+    assert prompt.count(requirement.strip()) == 1
     assert "p1 (requirement): A bot that" in prompt
 
 

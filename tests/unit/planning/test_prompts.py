@@ -191,7 +191,7 @@ MODEL = PlannedNode(node_id="chatOpenAI_0", node_name="chatOpenAI", purpose="x")
 NAMED = PlannedValue(node_id="chatOpenAI_0", param="modelName", value="gpt-4o")
 
 
-def test_every_phase_sees_the_whole_wish_in_order_and_which_words_are_newer(catalogue: NodeStore) -> None:
+def test_every_phase_sees_the_whole_requirement_in_order_and_which_words_are_newer(catalogue: NodeStore) -> None:
     said: dict[str, Any] = {
         "requirement": "A bot in English",
         "clarifications": (("Whose?", "The shop's"),),
@@ -290,8 +290,8 @@ def test_the_op_writer_sees_its_own_last_ops_by_number_without_the_values_of_the
 
 def test_the_chapter_on_agentflows_goes_to_the_writer_of_agentflows_only(catalogue: NodeStore) -> None:
     chatflow, again, agentflow = (
-        patch_prompt(PatchRequest(requirement=wish, plan=contract(flow_kind=kind), nodes=catalogue)).system
-        for wish, kind in (("a", "CHATFLOW"), ("b", "CHATFLOW"), ("c", "AGENTFLOW"))
+        patch_prompt(PatchRequest(requirement=requirement, plan=contract(flow_kind=kind), nodes=catalogue)).system
+        for requirement, kind in (("a", "CHATFLOW"), ("b", "CHATFLOW"), ("c", "AGENTFLOW"))
     )
     assert chatflow == again
     for name, section in PACKAGED.sections("agentflows").items():

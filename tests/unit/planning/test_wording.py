@@ -1,4 +1,4 @@
-"""Every sentence, number, address, name, list item, negation and ordinal of a wish lies in a quote."""
+"""Every sentence, number, address, name, list item, negation and ordinal of a requirement lies in a quote."""
 
 import time
 
@@ -6,14 +6,14 @@ import pytest
 
 from flowise_dev_agent.planning.wording import MAX_PARTS, all_parts, clauses, complete, one_line, split
 
-WISH = """Build a support bot with GPT-4o. It must never promise refunds over 50 EUR.
+REQUIREMENT = """Build a support bot with GPT-4o. It must never promise refunds over 50 EUR.
 - answers in French
 * uses https://api.example.org/orders
 Greet with "Bonjour", e.g. at the start. First ask for the order."""
 
 
 def test_sentences_and_list_items_are_parts() -> None:
-    assert split(WISH) == [
+    assert split(REQUIREMENT) == [
         "Build a support bot with GPT-4o.",
         "It must never promise refunds over 50 EUR.",
         "answers in French",
@@ -41,7 +41,7 @@ def test_a_long_text_has_longer_parts_and_loses_nothing() -> None:
     ],
 )
 def test_p83_what_no_quote_holds_is_found(quotes: list[str], missing: list[str]) -> None:
-    sentence = WISH.splitlines()[0]
+    sentence = REQUIREMENT.splitlines()[0]
     assert complete(sentence, quotes)[1] == missing
 
 
@@ -71,18 +71,18 @@ def test_p83_facts_count(text: str, quotes: list[str], missing: list[str]) -> No
 
 def test_quotes_are_verbatim_in_the_order_of_the_text_and_may_be_cut_in_the_middle() -> None:
     quotes = ["answers in  French", "made up", "It must \u2026 50 EUR", "Build a support bot with GPT-4o"]
-    assert complete(WISH, quotes)[0] == [
+    assert complete(REQUIREMENT, quotes)[0] == [
         "Build a support bot with GPT-4o",
         "It must never promise refunds over 50 EUR",
         "answers in French",
     ]
 
 
-@pytest.mark.parametrize("quotes", [[], ["support bot"], ["made up"], split(WISH)])
+@pytest.mark.parametrize("quotes", [[], ["support bot"], ["made up"], split(REQUIREMENT)])
 def test_p83_all_parts_hold_the_whole_text(quotes: list[str]) -> None:
-    parts = all_parts(WISH, quotes)
-    assert complete(WISH, parts)[1] == []
-    assert all(part in one_line(WISH) for part in parts)
+    parts = all_parts(REQUIREMENT, quotes)
+    assert complete(REQUIREMENT, parts)[1] == []
+    assert all(part in one_line(REQUIREMENT) for part in parts)
 
 
 @pytest.mark.parametrize(
@@ -130,5 +130,5 @@ def test_p83_a_quote_between_marks_of_the_model_s_own_is_found() -> None:
         ("", []),
     ],
 )
-def test_a_sentence_with_two_wishes_is_two_clauses(text: str, found: list[str] | None) -> None:
+def test_a_sentence_with_two_requirements_is_two_clauses(text: str, found: list[str] | None) -> None:
     assert clauses(text) == (found if found is not None else [text])

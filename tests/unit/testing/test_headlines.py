@@ -119,12 +119,12 @@ def test_a_part_in_the_prompt_is_done_when_tests_show_what_it_says() -> None:
     said = Criterion(id="c1", text="Orders and invoices are explained at once.", tests=["t1"])
     asked = {"state": "covered", "values": ["chain_0.systemMessage"]}
     for quote, state in ("explain an order, an invoice", "done"), ("explain orders, and in rhymes only", "not_shown"):
-        wish = Part.model_validate({"id": "p1", "quote": quote, **asked})
-        made = outcome(agreed(criteria=[said], parts=[wish], values=[PROMPT]))
+        requirement = Part.model_validate({"id": "p1", "quote": quote, **asked})
+        made = outcome(agreed(criteria=[said], parts=[requirement], values=[PROMPT]))
         assert (made.parts[0].state, made.parts[0].level) == (state, "verified" if state == "done" else None)
     # What no test shows, no words show.
-    wish = Part.model_validate({"id": "p1", "quote": "explain an order, an invoice", **asked})
-    made = outcome(agreed(criteria=[said], parts=[wish], values=[PROMPT]), given=vote(state="not_shown"))
+    requirement = Part.model_validate({"id": "p1", "quote": "explain an order, an invoice", **asked})
+    made = outcome(agreed(criteria=[said], parts=[requirement], values=[PROMPT]), given=vote(state="not_shown"))
     assert made.parts[0].state == "not_shown"
 
 
@@ -145,9 +145,9 @@ def test_a_criterion_about_an_edited_text_is_shown_by_the_text(
     value: str, before: str | None, after: str, state: str, code: str
 ) -> None:
     about = Criterion(id="c1", text="The prompt has the sentence.", settings=["chain_0.systemMessage"])
-    wish = Part(id="p1", quote="add it", state="covered", values=["chain_0.systemMessage"])
+    requirement = Part(id="p1", quote="add it", state="covered", values=["chain_0.systemMessage"])
     values = [PROMPT.model_copy(update={"value": value})]
-    contract = agreed(wish, criteria=[about], values=values)
+    contract = agreed(requirement, criteria=[about], values=values)
     made = judged(Verdict(done=True), contract, [trial()], [Trace()], after, by_model=False, original=before)
     assert (made.criteria[0].state, made.criteria[0].texts["reason"].code) == (state, code)
     assert made.parts[0].state == ("done" if state == "shown" else "not_shown")

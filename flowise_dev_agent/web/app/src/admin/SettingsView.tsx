@@ -21,7 +21,7 @@ const LIMITS: Record<string, string> = {
 
 /** What a model, or code, does in a session. */
 const STEPS: Record<string, string> = {
-  classify: "Understand the wish",
+  classify: "Understand the request",
   plan: "Plan",
   patch: "Write the change",
   judge: "Judge the answers",

@@ -107,7 +107,7 @@ export function HistoryPage({ params }: { params: Record<string, string> }) {
   );
 }
 
-/** The wish that led to it, in the person's words; what happened otherwise in those of the page. */
+/** The request that led to it, in the person's words; what happened otherwise in those of the page. */
 const titleOf = (version: NumberedVersion): string =>
   version.origin === "session" ? version.title : worded(version, "title");
 

@@ -44,7 +44,7 @@ interface Props {
   without?: string;
 }
 
-/** Earlier sessions on the flow, each folded to its wish. */
+/** Earlier sessions on the flow, each folded to its request. */
 export function Earlier({ chatflowId, instance, without }: Props) {
   const pages = useInfiniteQuery(flowConversation(chatflowId, instance));
   const sessions = (pages.data?.pages ?? [])
@@ -82,13 +82,13 @@ interface CardProps {
   children?: ReactNode;
 }
 
-/** A session, folded to its wish. */
+/** A session, folded to its request. */
 export function ConversationCard({ session, speaker, children }: CardProps) {
-  const wish = session.turns.find((turn) => turn.kind === "requirement")?.words ?? session.session_name ?? "";
+  const request = session.turns.find((turn) => turn.kind === "requirement")?.words ?? session.session_name ?? "";
   return (
     <details className="turn-card">
       <summary>
-        <span className="clip grow">{wish}</span>
+        <span className="clip grow">{request}</span>
         <StatusBadge session={session} />
         <small>{ago(session.updated_at)}</small>
       </summary>

@@ -52,7 +52,7 @@ function headlineOf({ headline, criteria, done }: Verdict): string {
   const judged = criteria.some((one) => one.judged_by === "model" || one.judged_by === "person");
   const known =
     shown > 0 && shown === criteria.length
-      ? t("All criteria were shown, but not every part of your wish.")
+      ? t("All criteria were shown, but not every part of your request.")
       : shown > 0
         ? t("Shown: {{a}} of {{b}} criteria.", { a: shown, b: criteria.length })
         : judged && t("That the answers are what you asked for was not shown.");

@@ -5,7 +5,7 @@ const PLAN =
   '{"goal": "A bot.", "nodes": [{"node_id": "pinecone_0", "node_name": "pinecone", "purpose": "keeps"}, {"node_id": "chatOpenAI_0", "node_na';
 
 it("tells an unfinished plan in sentences and names its nodes as they come", () => {
-  expect(writingOf('{"goal": "A b')).toEqual({ sentence: "Understanding your wish", nodes: [] });
+  expect(writingOf('{"goal": "A b')).toEqual({ sentence: "Understanding your request", nodes: [] });
   expect(writingOf(PLAN.slice(0, PLAN.indexOf("keeps"))).sentence).toBe("Choosing a vector store");
   expect(writingOf(PLAN).nodes.map((one) => one.label)).toEqual(["Pinecone"]);
   const more = `${PLAN}me": "chatOpenAI", "purpose": "x"}], "values": [{"node_id": "chatOpenAI_0", "val`;

@@ -29,10 +29,10 @@ const CHOICES: [RegExp, string][] = [
 ];
 /** The field that is being written, and what it is about. */
 const FIELDS: Record<string, string> = {
-  goal: "Understanding your wish",
-  operation: "Understanding your wish",
-  intent: "Understanding your wish",
-  title: "Understanding your wish",
+  goal: "Understanding your request",
+  operation: "Understanding your request",
+  intent: "Understanding your request",
+  title: "Understanding your request",
   questions: "Thinking about what is still open",
   flow_name: "Choosing a name",
   removals: "Choosing what is removed",
@@ -41,7 +41,7 @@ const FIELDS: Record<string, string> = {
   steps: "Writing down the steps",
   approaches: "Comparing approaches",
   credential_requirements: "Checking which credentials are needed",
-  parts: "Checking your wish part by part",
+  parts: "Checking your request part by part",
   criteria: "Deciding how to tell that it works",
   success_criteria: "Deciding how to tell that it works",
   tests: "Thinking of test questions",

@@ -134,14 +134,14 @@ function Listed({ title, items }: { title: string; items: ReactNode[] }) {
   );
 }
 
-/** The wish in parts, with what becomes of each. */
+/** The request in parts, with what becomes of each. */
 function Parts({ parts, drawn, values }: { parts: Part[]; drawn: Map<string, PreviewNode>; values: Value[] }) {
   const pointer = usePointer();
   const places = new Map(values.map((one) => [`${one.node_id}.${one.param}`, one]));
   return (
     <section>
       <h3 className="section-title" id="parts-title">
-        {t("Your wish, part by part")}
+        {t("Your request, part by part")}
       </h3>
       <ul className="plain states" aria-labelledby="parts-title">
         {parts.map((part) => {

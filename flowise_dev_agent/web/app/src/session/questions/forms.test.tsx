@@ -242,7 +242,7 @@ it("approves a plan with the chosen approach and changed test questions", async 
   const { sent, press } = show(PlanApprovalForm, PLAN, PLAN_OPTIONS);
   const titles = screen.getAllByRole("heading").map((one) => one.textContent);
   expect(titles).toEqual([
-    "Your wish, part by part",
+    "Your request, part by part",
     "What is built",
     "What an approval allows",
     "Steps",
@@ -424,7 +424,7 @@ it("shows what the tests show of the parts and the criteria, and what happened i
   };
   const tests = [{ ...RESULT.tests[0], passed: true, category: null, answer: "Eva", trace_sha256: "a".repeat(64) }];
   show(ResultReviewForm, { ...RESULT, verdict, tests } as unknown as typeof RESULT, RESULT_OPTIONS);
-  expect(screen.getByText("It answers. All criteria were shown, but not every part of your wish.")).toBeTruthy();
+  expect(screen.getByText("It answers. All criteria were shown, but not every part of your request.")).toBeTruthy();
   expect(screen.getByText("Missing")).toBeTruthy();
   expect(screen.getByText(/You are Eva/)).toBeTruthy();
   expect(screen.getByText("What happened inside")).toBeTruthy();
