@@ -9,8 +9,9 @@ from typing import Final
 from flowise_dev_agent.agent.state import TargetSearch
 from flowise_dev_agent.errors import FlowiseNotFoundError
 from flowise_dev_agent.flowise.client import FlowiseClient
+from flowise_dev_agent.flowise.flow_tags import is_draft
 from flowise_dev_agent.flowise.models import Chatflow
-from flowise_dev_agent.knowledge.flow_index import FlowSource
+from flowise_dev_agent.knowledge.flow_index import FlowSource, indexed
 from flowise_dev_agent.persistence.instance_flows import (
     STEM,
     Candidates,
@@ -156,13 +157,26 @@ async def find_targets(
 
 async def _of_another_type(client: FlowiseClient, target: str) -> str:
     """Name of the flow with this id if it is of a type that sessions do not change, else ''."""
-    if not _UUID.fullmatch(target):
+    if flow_id(target) is None:
         return ""
     try:
         row = await client.get_chatflow(target)
     except FlowiseNotFoundError:
         return ""
     return shortened(masked(row.name), _NAME_CHARS) if kind_of(row) is None else ""
+
+
+def flow_id(target: str | None) -> str | None:
+    """The id that a request's target is, if it is one."""
+    return target if target and _UUID.fullmatch(target) else None
+
+
+def of_id(row: Chatflow) -> FoundTargets | None:
+    """The flow that a request names by its id; None for drafts and for types that sessions do not change."""
+    if kind_of(row) is None or is_draft(row.category):
+        return None
+    search = TargetSearch(fits=True, named=True, total=1, wanted=row.id)
+    return FoundTargets([_candidate(indexed(row).row)], search, row.id)
 
 
 def _wanted(target: str | None, hint: str | None, text: str) -> Wanted:

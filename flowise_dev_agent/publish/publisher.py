@@ -83,7 +83,10 @@ class Publisher(StoreSteps):
                 }
                 flow = await self._client.update_chatflow(flow.id, **fields)
             attempt.written = "yes"
-            return await self._read_back(intent, flow, adopted=adopted, keep=role == "flow" and "create")
+            if role == "flow" or adopted:
+                return await self._read_back(intent, flow, adopted=adopted, keep=role == "flow" and "create")
+            # What a draft holds is read by the next look at it: before it is changed, before its tests.
+            return await self._done(intent, self._noted(flow), adopted=False)
 
     async def update(
         self,
@@ -103,7 +106,7 @@ class Publisher(StoreSteps):
         server still holds `base`; else `Stale`, and nothing is written.
 
         `Stale` with a conflict when someone else saved over it at once. What the flow held before and holds after is
-        kept as versions; for a draft only both texts of a conflict. Raises as `create` does.
+        kept as versions. A draft is not read back: its tests read it. Raises as `create` does.
         """
         sha256 = authorize(flow_data, validated_sha256)
         intent = await self._open(
@@ -151,7 +154,9 @@ class Publisher(StoreSteps):
                 landed=landed,
             )
             attempt.written = "yes"
-            return await self._read_back_change(intent, response, adopted=adopted, keep=keep)
+            if keep or adopted:
+                return await self._read_back_change(intent, response, adopted=adopted, keep=keep)
+            return await self._done(intent, response, adopted=False)
 
     async def restore(
         self,
@@ -192,7 +197,7 @@ class Publisher(StoreSteps):
 
     async def read(self, chatflow_id: str) -> Chatflow:
         """Read the chatflow from the server. Raises FlowiseError."""
-        return await self._client.get_chatflow(chatflow_id)
+        return self._noted(await self._client.get_chatflow(chatflow_id))
 
     async def check(self, chatflow_id: str, base: Base) -> Chatflow | Stale:
         """Read the chatflow; `Stale` when the server no longer holds `base`."""

@@ -72,7 +72,7 @@ class WriteSteps:
         self._tags: Mapping[Role, str] = {"flow": self._tag, "draft": draft_tag(id_), "copy": copy_tag(id_)}
 
     async def current(self, chatflow_id: str) -> Chatflow:
-        """The flow as it is now, or as a write of this run has read it back a moment ago."""
+        """The flow as it is now, or as this run has read it a moment ago."""
         at, flow = self._seen or (float("-inf"), None)
         if flow is not None and flow.id == chatflow_id and time.monotonic() - at < _MOMENT_SECS:
             return flow
@@ -243,7 +243,9 @@ class WriteSteps:
         return Stale(stored.id, found, stored.flow_data, conflict)
 
     async def _stored(self, chatflow_id: str) -> Chatflow:
-        flow = await self._client.get_chatflow(chatflow_id)
+        return self._noted(await self._client.get_chatflow(chatflow_id))
+
+    def _noted(self, flow: Chatflow) -> Chatflow:
         self._seen = time.monotonic(), flow
         return flow
 

@@ -24,10 +24,10 @@ from flowise_dev_agent.agent.domains.flowise_checks import CHECK_CHARS, RUN_CHAR
 from flowise_dev_agent.agent.domains.flowise_tools import CARD_CHARS, LIST_CHARS, FlowiseTools
 from flowise_dev_agent.agent.domains.function_trials import failing_functions
 from flowise_dev_agent.agent.server_names import server_names
-from flowise_dev_agent.agent.targets import FoundTargets, find_targets
+from flowise_dev_agent.agent.targets import FoundTargets, find_targets, flow_id, of_id
 from flowise_dev_agent.agent.tool_definition import as_tool
 from flowise_dev_agent.agent.tools import DomainTools, execute_tool
-from flowise_dev_agent.errors import FlowiseError
+from flowise_dev_agent.errors import FlowiseError, FlowiseNotFoundError
 from flowise_dev_agent.flowise.models import Chatflow
 from flowise_dev_agent.knowledge.document_stores import read_stores
 from flowise_dev_agent.knowledge.flow_check import check_flow
@@ -133,10 +133,14 @@ class FlowiseCapability(FlowDomain):
     async def find_flows(
         self, context: AgentContext, *, target: str | None, hint: str | None, text: str
     ) -> FoundTargets:
+        if id_ := flow_id(target):
+            with suppress(FlowiseNotFoundError):
+                if named := of_id(await context.publisher.read(id_)):
+                    return named
         return await find_targets(context.flows, context.flowise, target=target, hint=hint, text=text)
 
     async def read_flow(self, context: AgentContext, chatflow_id: str) -> Chatflow:
-        return await context.flowise.get_chatflow(chatflow_id)
+        return await context.publisher.current(chatflow_id)
 
     async def forget(self, context: AgentContext, chatflow_id: str, session: str) -> None:
         await context.flowise.delete_messages(chatflow_id, session)

@@ -97,7 +97,7 @@ async def test_v2(state: AgentState, runtime: Runtime[AgentContext], *, domains:
     chatflow_id = str(state.write.draft_id or state.write.chatflow_id)
     if state.write.draft_id and not before:
         # The tested bytes of a draft go live, so they are read right before the tests.
-        flow = await domains.primary.read_flow(context, chatflow_id)
+        flow = await context.publisher.read(chatflow_id)
     else:
         flow = await context.publisher.current(chatflow_id)
     flow_data = flow.flow_data

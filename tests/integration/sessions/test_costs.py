@@ -13,7 +13,8 @@ from pydantic import SecretStr
 
 from flowise_dev_agent.agent.emit import NODE_PHASES
 from flowise_dev_agent.ops import Runtime
-from flowise_dev_agent.schemas.requests import ResumeSession
+from flowise_dev_agent.patch import SetParam
+from flowise_dev_agent.schemas.requests import ResumeSession, StartSession
 from flowise_dev_agent.schemas.session import SessionView
 from flowise_dev_agent.settings import DatabaseSettings, FlowiseSettings, ReasoningSettings, load_settings
 from tests.chaos.fake_flowise import FakeFlowise
@@ -23,7 +24,11 @@ KEY = "costs"
 #: Of a CREATE with acceptance: the create, its read-back, which is what is tested, three tests, and at the acceptance a
 #: look and the change. The lists of node types and credentials are kept.
 FLOWISE_CALLS = 7
-#: Of the same session by a form; each is a round trip, in which it says for whom it acts, too. Events and notices
+#: Of a change by ops on a draft, with one question: the flow; at the approval a look, the draft, its baseline, the look
+#: before the change, the change, what is tested, the test; at the acceptance two looks at the flow, its change, its
+#: read-back, a look at the draft and its removal.
+UPDATE_CALLS = 14
+#: Of the new flow by a form; each is a round trip, in which it says for whom it acts, too. Events and notices
 #: are not among them: how many go together depends on time. Nor is what the worker asks for its jobs and looks after
 #: now and then, nor whether the node types are still those of a second ago.
 #: Three of them look whether connections have changed: a key that was just entered counts for the next run.
@@ -68,7 +73,11 @@ async def settled(runtime: Runtime, view: SessionView) -> SessionView:
 
 
 async def created(runtime: Runtime) -> SessionView:
-    view = await runtime.service.start(new_flow())
+    return await accepted(runtime, new_flow())
+
+
+async def accepted(runtime: Runtime, start: StartSession) -> SessionView:
+    view = await runtime.service.start(start)
     for action in ("approve", "accept"):
         view = await settled(runtime, view)
         assert view.interrupt is not None
@@ -110,6 +119,16 @@ async def test_a_session_stays_within_its_calls_and_statements(
             assert kept["bytes"] <= 1000 * KILOBYTES
     assert min(count.total() for count in counts) <= STATEMENTS, counts
     assert checkpoints <= 3 * CHECKPOINTS
+
+
+async def test_a_change_on_a_draft_stays_within_its_calls(database_dsn: str) -> None:
+    async with service(database_dsn) as runtime:
+        made = await created(runtime)
+        colder = SetParam(node_id="chatOpenAI_0", param_name="temperature", value=0.2)
+        change = {"ops": [colder.model_dump()], "target": made.chatflow_id, "test_questions": ["Hello?"]}
+        view = await accepted(runtime, StartSession.model_validate(change))
+    assert view.outcome == "accepted"
+    assert view.totals.flowise_calls <= UPDATE_CALLS
 
 
 async def test_each_of_several_nodes_in_a_step_begins_and_ends_in_the_log(database_dsn: str) -> None:
