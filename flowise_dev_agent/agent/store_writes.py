@@ -4,6 +4,7 @@ vector stores of the written flow.
 
 import hashlib
 import json
+import re
 from collections.abc import Collection, Sequence
 from typing import Final
 
@@ -12,6 +13,7 @@ from flowise_dev_agent.agent.emit import Emitter
 from flowise_dev_agent.agent.state import AgentState, CheckState, Update, WriteState
 from flowise_dev_agent.errors import FlowiseError, WriteFailedError
 from flowise_dev_agent.patch import Finding, FlowNode, GraphIR
+from flowise_dev_agent.patch.validate.context import STORES
 from flowise_dev_agent.planning.passes.document_stores import store_spec
 from flowise_dev_agent.schemas.document_stores import PlannedStore, pieces
 from flowise_dev_agent.schemas.event_data import DecisionData, WriteData
@@ -20,6 +22,8 @@ from flowise_dev_agent.texts import Text, sentences, text, translated
 
 #: Code of a finding on a vector store whose documents were not written.
 UPSERT_FAILED: Final = "UPSERT_FAILED"
+#: Fields of a vector store that say how it is searched, not where it is.
+_SEARCH: Final = re.compile(r"^k$|topk|fetchk|filter|searchtype|lambda|alpha|mmr|sentences|semantic", re.IGNORECASE)
 
 
 async def make_stores(
@@ -72,13 +76,13 @@ async def fill_vector_stores(
     flow_data: str,
     *,
     only: str | None = None,
+    without: Collection[str] = (),
 ) -> list[Finding]:
-    """Write the documents of the flow to its vector stores (`only`: those of this type), as far as approved. A failure
-    is a warning in the review: the flow exists, and its tests show the effect.
+    """Write the documents of the flow to its vector stores (`only`: those of this type; not those in `without`), as far
+    as approved. A failure is a warning in the review: the flow exists, and its tests show the effect.
     """
-    effects = state.plan.agreed.effects if state.plan.agreed else []
-    agreed = {node_id for kind, _, node_id in (effect.partition(":") for effect in effects) if kind == "upsert"}
     graph = GraphIR.from_flow_data(flow_data)
+    agreed = _agreed(state) - {*without}
     if only:
         agreed &= {node.id for node in graph.nodes if node.name == only}
     titles = {node.id: node.label or node.id for node in graph.nodes}
@@ -112,6 +116,36 @@ async def fill_vector_stores(
             )
             emit.put(DecisionData(chatflow_id=chatflow_id, codes=[UPSERT_FAILED]), said)
     return findings
+
+
+async def stores_in_use(state: AgentState, context: AgentContext, flow_data: str) -> frozenset[str]:
+    """Ids of the vector stores that a draft would write to and that the live flow answers from, too: what is written
+    there is live at once, and Faiss puts it in the place of what was there. They are filled when it is published.
+    """
+    agreed = _agreed(state)
+    if not agreed or not state.is_staged or not state.write.original_sha:
+        return frozenset()
+    live = GraphIR.from_flow_data(await context.blobs.get(state.write.original_sha)).nodes
+    nodes = [node for node in GraphIR.from_flow_data(flow_data).nodes if node.id in agreed and node.category == STORES]
+    return frozenset(node.id for node in nodes if any(_is_same_place(node, other) for other in live))
+
+
+def _agreed(state: AgentState) -> set[str]:
+    """Ids of the vector stores that the person agreed to have written to."""
+    effects = state.plan.agreed.effects if state.plan.agreed else []
+    return {node_id for kind, _, node_id in (effect.partition(":") for effect in effects) if kind == "upsert"}
+
+
+def _is_same_place(node: FlowNode, other: FlowNode) -> bool:
+    """True if two vector stores write to the same place: the same type, and all fields alike that say where."""
+    places = [
+        {name: value for name, value in one.inputs.items() if isinstance(value, str) and not _SEARCH.search(name)}
+        for one in (node, other)
+    ]
+    linked = {"document", "embeddings", "recordManager", "model"}
+    return node.name == other.name and all(
+        (places[0].get(name) or "") == (places[1].get(name) or "") for name in {*places[0], *places[1]} - linked
+    )
 
 
 def fed_vector_stores(graph: GraphIR, wanted: Collection[str]) -> list[tuple[str, list[FlowNode], str]]:

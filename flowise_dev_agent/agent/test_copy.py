@@ -2,18 +2,18 @@
 never those of the copy.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from flowise_dev_agent.agent.context import AgentContext
 from flowise_dev_agent.agent.domain import Domains, TestSuite
 from flowise_dev_agent.agent.emit import Emitter
 from flowise_dev_agent.agent.state import AgentState
-from flowise_dev_agent.agent.store_writes import fill_vector_stores
+from flowise_dev_agent.agent.store_writes import fill_vector_stores, stores_in_use
 from flowise_dev_agent.errors import WriteFailedError
 from flowise_dev_agent.flowise.models import Chatflow
 from flowise_dev_agent.patch import GraphIR, payload_sha256
 from flowise_dev_agent.publish import Base, draft_columns, uploaded_file
-from flowise_dev_agent.testing.simulation import OF_ONE_FLOW, Simulation
+from flowise_dev_agent.testing.simulation import OF_ONE_FLOW, Simulation, in_memory
 from flowise_dev_agent.texts import text
 
 
@@ -35,10 +35,16 @@ async def to_test(
     if len(suite.not_testable) == len(suite.cases):
         return AskedFlow(flow.id, Simulation(flow.flow_data))
     simulation = await domains.primary.simulate(context, flow.flow_data, suite.cases, suite.real or None)
+    if held := await stores_in_use(state, context, flow.flow_data):
+        schemas = (await context.knowledge.nodes()).schemas
+        simulation = replace(simulation, held=held, flow_data=in_memory(simulation.flow_data, held, schemas))
     graph = GraphIR.from_flow_data(flow.flow_data)
     if simulation.acting or (simulation.is_copy and uploaded_file(graph)):
         does = [*simulation.acting, *(one.action for one in simulation.stand_ins)]
         why = text("not_tested.acts", actions="; ".join(dict.fromkeys(does))) if does else text("not_tested.schedule")
+        if held:
+            titles = sorted(node.label or node.id for node in graph.nodes if node.id in held)
+            why = text("not_tested.filled_later", stores=", ".join(titles))
         return AskedFlow(flow.id, Simulation(flow.flow_data), forbidden=why)
     if not simulation.is_copy:
         return AskedFlow(flow.id, simulation)

@@ -87,11 +87,13 @@ class Simulation:
     by_message: bool = False
     #: What is left in a text where an answer lacks a field, and the variable of the flow behind it.
     reads: Mapping[str, str] = field(default_factory=dict[str, str])
+    #: Vector stores whose documents the copy holds in memory.
+    held: Collection[str] = ()
 
     @property
     def is_copy(self) -> bool:
         """True if a copy has to be asked in place of the flow."""
-        return bool(self.stand_ins) or self.by_message
+        return bool(self.stand_ins) or self.by_message or bool(self.held)
 
     def actions(self) -> list[str]:
         """Actions of the flow on the world, which its tests simulate."""
@@ -247,6 +249,24 @@ def simulated(
     copied = graph.with_parts(nodes, graph.edges).to_flow_data()
     unread = {f"{{{{ output.{dotted(path)} }}}}": f"{{{{ {step}.output.http.{path} }}}}" for step, path in moved}
     return Simulation(copied, stand_ins, named, acting, types, by_message, unread)
+
+
+def in_memory(flow_data: str, stores: Collection[str], schemas: Schemas) -> str:
+    """The flow with these vector stores in memory: it answers from its own documents, and nothing is written to where
+    the live flow reads.
+    """
+    graph, schema = GraphIR.from_flow_data(flow_data), schemas[OF_ONE_FLOW]
+    names = {entry["name"] for entry in schema.input_definitions}
+    nodes = [
+        _replaced(node, schema, {name: value for name, value in node.inputs.items() if name in names})
+        if node.id in stores
+        else node
+        for node in graph.nodes
+    ]
+    for node, old in zip(nodes, graph.nodes, strict=True):
+        if node is not old:
+            node.data["outputs"] = old.data.get("outputs", {})
+    return graph.with_parts(nodes, graph.edges).to_flow_data()
 
 
 def _step_stand_in(

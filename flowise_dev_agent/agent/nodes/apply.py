@@ -23,7 +23,13 @@ from flowise_dev_agent.agent.state import (
     Update,
     WriteState,
 )
-from flowise_dev_agent.agent.store_writes import fill_vector_stores, make_stores, remove_stores, take_stores
+from flowise_dev_agent.agent.store_writes import (
+    fill_vector_stores,
+    make_stores,
+    remove_stores,
+    stores_in_use,
+    take_stores,
+)
 from flowise_dev_agent.errors import WriteFailedError
 from flowise_dev_agent.flowise.uploads import SettingsChange, as_kept, taking
 from flowise_dev_agent.patch import GraphIR, PatchOp, payload_sha256
@@ -164,7 +170,8 @@ async def _write_flow(state: AgentState, context: AgentContext, emit: Emitter) -
         if staged
         else WriteState(chatflow_id=result.chatflow_id, chatflow_name=masked(result.name))
     )
-    unfilled = await fill_vector_stores(state, context, emit, result.chatflow_id, flow_data)
+    live = await stores_in_use(state, context, flow_data)
+    unfilled = await fill_vector_stores(state, context, emit, result.chatflow_id, flow_data, without=live)
     # The authorisation is spent: one authorisation, one write.
     check = CheckState(validated_sha=None, findings=[*state.check.findings, *unfilled])
     return {"write": written.changed_by(own), "check": check}
@@ -219,6 +226,7 @@ async def _promote(state: AgentState, context: AgentContext, emit: Emitter) -> U
         return await _stopped(state, context, result, emit, where="live")
     data = WriteData(chatflow_id=result.chatflow_id, flow=result.sha256)
     emit.put(data, text("event.draft_promoted", flow=result.name))
+    await fill_vector_stores(state, context, emit, result.chatflow_id, flow_data)
     await _remove_draft(state, context, emit)
     await take_stores(state, context)
     return {"outcome": "accepted", "write": WriteState(draft_id=None, base=result.base, live_base=result.base)}

@@ -10,9 +10,10 @@ from flowise_dev_agent.agent.store_writes import UPSERT_FAILED
 from flowise_dev_agent.approval.binding import capability_of
 from flowise_dev_agent.errors import AgentError, FlowiseServerError
 from flowise_dev_agent.flowise.document_stores import Component, DocumentStore, LoaderSpec, StoreLoader
+from flowise_dev_agent.flowise.models import Chatflow, ChatflowCreate
 from flowise_dev_agent.knowledge.document_stores import view_of
 from flowise_dev_agent.knowledge.nodes import NodeStore
-from flowise_dev_agent.patch import AddNode, BindCredential, Connect, GraphIR, PatchOp
+from flowise_dev_agent.patch import AddNode, BindCredential, Connect, GraphIR, PatchOp, SetParam, compile_ops
 from flowise_dev_agent.planning.passes.document_stores import (
     NO_VECTOR_STORE,
     agreed_stores,
@@ -24,7 +25,7 @@ from flowise_dev_agent.planning.passes.document_stores import (
 from flowise_dev_agent.planning.plan_text import plan_markdown
 from flowise_dev_agent.schemas.attachments import AttachmentFacts
 from flowise_dev_agent.schemas.document_stores import DocumentStoreView
-from flowise_dev_agent.schemas.plan import Plan, PlannedNode, PlannedValue
+from flowise_dev_agent.schemas.plan import Intent, Plan, PlannedNode, PlannedValue
 from tests.unit.agent.rig import OPENAI, Bench, BenchFlowise, plan
 from tests.unit.agent.test_attached import HANDBOOK, Files
 from tests.unit.agent.test_graph import credentials
@@ -281,3 +282,64 @@ async def test_no_placeholder_is_written_among_the_documents_of_a_vector_store()
     review = await bench.answer(action="approve")
     (warning,) = [one for one in review["data"]["warnings"] if one["code"] == UPSERT_FAILED]
     assert "Still to be filled in: Plain Text" in warning["message"]
+
+
+class Live(BenchFlowise):
+    """Keeps what is written to which vector store, and the flow that holds it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.filled: list[tuple[str, str]] = []
+        self.made: dict[str, str] = {}
+
+    async def create_chatflow(self, chatflow: ChatflowCreate) -> Chatflow:
+        row = await super().create_chatflow(chatflow)
+        self.made[row.id] = row.flow_data
+        return row
+
+    async def upserts(self, chatflow_id: str) -> list[int]:
+        return [1 for flow, _ in self.filled if flow == chatflow_id]
+
+    async def upsert_vectors(self, chatflow_id: str, node_id: str, *, timeout: float) -> int:  # noqa: ASYNC109
+        self.filled.append((chatflow_id, node_id))
+        return 1
+
+
+@pytest.mark.parametrize("place", ["the live one", "another"])
+async def test_a_draft_writes_nothing_to_the_vector_store_that_the_live_flow_answers_from(place: str) -> None:
+    ops = [
+        op.model_copy(update={"node_name": "faiss", "params": {"basePath": "hr"}})
+        if isinstance(op, AddNode) and op.node_name == "qdrant"
+        else op.model_copy(update={"credential_id": OPENAI})
+        if isinstance(op, BindCredential)
+        else op
+        for op in filled_ops()
+    ]
+    made = compile_ops(GraphIR.empty(), ops, SCHEMAS).flow_data
+    server = Live()
+    row = await server.create_chatflow(ChatflowCreate(name="HR bot", flow_data=made))
+    changes: list[PatchOp] = [SetParam(node_id="plainText_0", param_name="text", value="45 days")]
+    if place == "another":
+        changes.append(SetParam(node_id="qdrant_0", param_name="basePath", value="hr2"))
+    bench = Bench(changes, credentials(OPENAI), flowise=server)
+    bench.reasoner.intents = [Intent(operation="update", ambiguity=0, title="Edit")]
+    names = {"plainText_0": "plainText", "qdrant_0": "faiss"}
+    nodes = [PlannedNode(node_id=id_, node_name=name, purpose="", existing=True) for id_, name in names.items()]
+    values = [
+        PlannedValue(node_id=op.node_id, param=op.param_name, value=op.value)
+        for op in changes
+        if isinstance(op, SetParam)
+    ]
+    bench.reasoner.plans = [plan(operation="update", nodes=nodes, values=values)]
+    approval = await bench.start("45 days in the documents", target=row.id)
+    assert approval["data"]["capability"]["effects"] == ["upsert:qdrant_0"], approval
+    review = await bench.answer(action="approve")
+    assert review["type"] == "result_review", review
+    draft = review["data"]["draft"]["id"]
+    shared = place == "the live one"
+    # What the copies hold in memory is nobody's.
+    assert [flow for flow, _ in server.filled if flow in (draft, row.id)] == ([] if shared else [draft])
+    stores = {node.name for node in GraphIR.from_flow_data(server.made[server.asked_of[-1]]).nodes}
+    assert {"memoryVectorStore", "faiss"} & stores == {"memoryVectorStore" if shared else "faiss"}
+    await bench.answer(action="accept")
+    assert [flow for flow, _ in server.filled if flow in (draft, row.id)] == [row.id if shared else draft]
