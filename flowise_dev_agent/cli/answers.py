@@ -45,7 +45,7 @@ def ask_person(interrupt: Interrupt) -> JsonObject:
     for number, option in enumerate(options, start=1):
         say(f"  {number}  {option.label}: {option.description}")
     while True:
-        given = out.input(f"Your choice [1-{len(options)}, 1]: ").strip() or "1"
+        given = out().input(f"Your choice [1-{len(options)}, 1]: ").strip() or "1"
         if given.isdecimal() and 1 <= int(given) <= len(options):
             break
         # A text instead of a number is feedback, where an action takes it.
@@ -89,7 +89,7 @@ def _named(item: MissingCredential) -> list[tuple[str, str]]:
 
 def _line(question: str, *, required: bool = False) -> str:
     while True:
-        text = out.input(f"{question} ", markup=False).strip()
+        text = out().input(f"{question} ", markup=False).strip()
         if text or not required:
             return text
 
@@ -99,6 +99,6 @@ def _pick(what: str, candidates: Sequence[tuple[str, str]]) -> str:
     for number, (_, name) in enumerate(candidates, start=1):
         say(f"  {number}  {name}")
     while True:
-        given = out.input(f"{what} [1-{len(candidates)}, 1]: ", markup=False).strip() or "1"
+        given = out().input(f"{what} [1-{len(candidates)}, 1]: ", markup=False).strip() or "1"
         if given.isdecimal() and 1 <= int(given) <= len(candidates):
             return candidates[int(given) - 1][0]

@@ -119,7 +119,7 @@ def _refused(view: SessionView) -> Exit:
 
 async def _follow(client: AgentClient, view: SessionView, seen: int) -> tuple[SessionView, int]:
     """Show events until the session asks, ends or fails; returns the session and the number of the last event."""
-    with Progress(out) as progress:
+    with Progress(out()) as progress:
         async for event in client.events(view.thread_id, after_seq=seen):
             seen = event.seq or seen
             progress.show(event)
@@ -130,14 +130,14 @@ async def _follow(client: AgentClient, view: SessionView, seen: int) -> tuple[Se
 
 def present(interrupt: Interrupt) -> None:
     """Print a question with everything that is needed to answer it."""
-    out.rule(interrupt.type.replace("_", " "))
+    out().rule(interrupt.type.replace("_", " "))
     match interrupt:
         case PlanApprovalInterrupt(data=data) if data.plan:
             # Only plans need the Markdown parser, which is a third of what a command loads.
             from rich.markdown import Markdown
 
             # Wrapped at the width of the terminal, unlike lines that people may want to copy.
-            out.print(Markdown(data.plan), soft_wrap=False)
+            out().print(Markdown(data.plan), soft_wrap=False)
         case ClarificationInterrupt(data=data):
             for question in data.questions:
                 say(f"  - {question}")
@@ -168,7 +168,7 @@ def _answer(interrupt: Interrupt, assume_yes: bool) -> JsonObject:
 
 def conclude(view: SessionView, verdict: Verdict | None = None) -> bool:
     """Print how a session ended; True when its chatflow was accepted. `verdict` is that of its last review."""
-    out.rule(view.outcome or view.status)
+    out().rule(view.outcome or view.status)
     if view.error:
         fail(view.error.detail or "The session failed.", view.error.hint)
     if view.chatflow_id:

@@ -3,15 +3,19 @@
 import json
 import re
 import sys
-from collections.abc import Mapping
-from typing import Any, Final
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final
 
 import typer
-from pydantic import BaseModel, ValidationError
-from rich.console import Console
 
 from flowise_dev_agent.errors import AgentError, NeedsPersonError
 from flowise_dev_agent.sanitize import visible
+
+# `--help` waits neither for Rich nor for Pydantic.
+if TYPE_CHECKING:
+    from pydantic import BaseModel, ValidationError
+    from rich.console import Console
 
 _ROUTE: Final = re.compile(r"`?((?:GET|POST|PUT|PATCH|DELETE) /[\w/{}-]*)`?")
 #: What routes that the service speaks of are at the terminal; the others are on the page.
@@ -38,25 +42,35 @@ _HINTS: Final[Mapping[str, str]] = {
     "rate_limited": "Wait a minute and try again.",
 }
 
-out = Console(highlight=False, soft_wrap=True)
-err = Console(stderr=True, highlight=False, soft_wrap=True)
+
+@cache
+def out(*, stderr: bool = False) -> "Console":
+    """The terminal: stdout, or stderr."""
+    from rich.console import Console
+
+    return Console(stderr=stderr, highlight=False, soft_wrap=True)
 
 
 def say(text: str, style: str | None = None) -> None:
     """A line on stdout; `text` is never read as markup."""
-    out.print(visible(text), style=style, markup=False)
+    out().print(visible(text), style=style, markup=False)
+
+
+def note(text: str, style: str | None = None) -> None:
+    """A line on stderr, beside a result that other programs read."""
+    out(stderr=True).print(visible(text), style=style, markup=False)
 
 
 def warn(text: str) -> None:
     """A warning on stderr."""
-    err.print(visible(text), style="yellow", markup=False)
+    note(text, "yellow")
 
 
 def fail(text: str, hint: str | None = None) -> None:
     """An error on stderr, with what to do about it."""
-    err.print(f"Error: {visible(in_terminal_words(text))}", style="bold red", markup=False)
+    note(f"Error: {in_terminal_words(text)}", "bold red")
     if hint:
-        err.print(f"  {visible(in_terminal_words(hint))}", markup=False)
+        note(f"  {in_terminal_words(hint)}")
 
 
 def fail_with(error: AgentError) -> None:
@@ -76,11 +90,49 @@ def in_terminal_words(text: str) -> str:
     return _ROUTE.sub(command, text)
 
 
-def print_json(what: BaseModel | dict[str, Any], *, indent: int | None = None) -> None:
+def print_json(what: "BaseModel | Mapping[str, Any]", *, indent: int | None = None) -> None:
     """JSON on stdout, a line of it without `indent`; not through the console, which wraps and colours."""
-    model = what if isinstance(what, BaseModel) else None
-    text = model.model_dump_json(indent=indent) if model else json.dumps(what, ensure_ascii=False, indent=indent)
+    if isinstance(what, Mapping):
+        text = json.dumps(what, ensure_ascii=False, indent=indent)
+    else:
+        text = what.model_dump_json(indent=indent)
     sys.stdout.write(text + "\n")
+
+
+def show(what: "BaseModel | Mapping[str, Any]", as_json: bool, *lines: str) -> None:
+    """Print a result, as JSON or in these lines."""
+    if as_json:
+        print_json(what)
+    else:
+        for line in lines:
+            say(line)
+
+
+def show_table(
+    what: "BaseModel | Mapping[str, Any]",
+    as_json: bool,
+    columns: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    *lines: str,
+    whole: Collection[str] = (),
+) -> None:
+    """Print a result, as JSON or as a table with lines behind it.
+
+    The columns in `whole` keep their width on a narrow terminal: people copy ids.
+    """
+    if as_json:
+        print_json(what)
+        return
+    from rich.table import Column, Table
+    from rich.text import Text
+
+    table = Table(*(Column(name, no_wrap=name in whole) for name in columns), box=None, pad_edge=False)
+    for row in rows:
+        table.add_row(*(Text(visible(cell)) for cell in row))
+    if table.rows:
+        out().print(table)
+    for line in lines:
+        say(line)
 
 
 def confirm(question: str, assume_yes: bool) -> None:
@@ -92,14 +144,20 @@ def confirm(question: str, assume_yes: bool) -> None:
     typer.confirm(question, abort=True)
 
 
+def first_problem(error: "ValidationError") -> str:
+    """The first thing that does not fit a model, with its place."""
+    first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+    where = ".".join(str(part) for part in first["loc"])
+    return f"{where + ': ' if where else ''}{str(first['msg']).removeprefix('Value error, ')}."
+
+
 def in_words(error: Exception) -> tuple[str, str | None]:
     """Describe an unexpected error: the problem and a remedy."""
+    from pydantic import ValidationError
+
     match error:
         case ValidationError():
-            first = error.errors(include_url=False, include_input=False, include_context=False)[0]
-            where = ".".join(str(part) for part in first["loc"])
-            text = str(first["msg"]).removeprefix("Value error, ")
-            return (f"{where}: {text}." if where else f"{text}."), "See --help for what the command takes."
+            return first_problem(error), "See --help for what the command takes."
         case OSError():
             return f"{error.filename or 'A file'}: {error.strerror or type(error).__name__}.", None
         case _:

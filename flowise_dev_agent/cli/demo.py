@@ -44,7 +44,7 @@ def run(settings: Settings, *, once: bool, port: int | None) -> bool:
 
 @contextmanager
 def _with_local_flowise(settings: Settings) -> Generator[Settings]:
-    out.rule("Setting up")
+    out().rule("Setting up")
     say(
         f"This demo runs a real Flowise {FLOWISE_VERSION} on this machine. The first run downloads it into your cache\n"
         "folder (about 3 GB, several minutes); later runs start in seconds. To use your own Flowise instead, press\n"
@@ -66,7 +66,7 @@ def _with_local_flowise(settings: Settings) -> Generator[Settings]:
 
 @contextmanager
 def _with_own_flowise(settings: Settings) -> Generator[Settings]:
-    out.rule("Setting up")
+    out().rule("Setting up")
     say(f"Using your Flowise at {settings.flowise.instances[0].endpoint}; the demo creates one chatflow there.")
     with embedded_database() as dsn:
         yield with_database(settings, dsn)
@@ -88,7 +88,7 @@ async def _build_and_serve(settings: Settings, listener: socket.socket, *, once:
 
 
 async def _build(url: str, key: SecretStr | None, then: Callable[[], None] | None) -> bool:
-    out.rule("Building")
+    out().rule("Building")
     say(f'flowise-dev-agent build "{REQUIREMENT}"', "bold")
     worked = False
     try:

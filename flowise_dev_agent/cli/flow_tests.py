@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from flowise_dev_agent.cli.console import print_json, say
-from flowise_dev_agent.cli.files import flow_id, flow_of, is_file, json_value, read_text, valid, write_text
+from flowise_dev_agent.cli.files import flow_id, flow_of, is_file, json_value, read_text, valid
 from flowise_dev_agent.client import AgentClient
 from flowise_dev_agent.errors import InvalidInputError
-from flowise_dev_agent.schemas.flow_tests import FlowTestView, PutTestSet, TestFlow, TestFlowText
-from flowise_dev_agent.schemas.guards import GuardSettings, GuardView
+from flowise_dev_agent.schemas.flow_tests import FlowTestView, TestFlow, TestFlowText
 from flowise_dev_agent.testing.test_files import Format, read_tests
 
 _LONGEST_TEST_SECS: Final = 1_900.0
@@ -47,8 +46,8 @@ async def test_flow(
     """
     tests: list[Any] = [{"turns": [question]} for question in options.questions]
     if options.file is not None:
-        tests += read_tests(await read_text(options.file), format_of(options.file))
-    if not tests and (options.against or options.model) and not await is_file(place):
+        tests += read_tests(read_text(options.file), format_of(options.file))
+    if not tests and (options.against or options.model) and not is_file(place):
         # The same is asked of both.
         found = await client.test_set(await flow_id(client, place, instance), instance=instance)
         tests = [one.model_dump(mode="json", exclude={"expect": {"language"}}) for one in found.tests]
@@ -110,26 +109,6 @@ def format_of(file: Path) -> Format:
     return _FORMATS.get(file.suffix, "json")
 
 
-async def export_tests(client: AgentClient, flow: str, file: Path | None, *, instance: str | None) -> None:
-    """Write the test set of a flow to a file, or as YAML to standard output."""
-    form = format_of(file) if file else "yaml"
-    found = await client.test_set(await flow_id(client, flow, instance), form=form, instance=instance)
-    text = found.text if found.text is not None else found.model_dump_json(include={"tests"}, indent=2) + "\n"
-    await write_text(text, file)
-    if file is not None:
-        say(f"{len(found.tests)} tests are in {file}.")
-
-
-async def import_tests(client: AgentClient, flow: str, file: Path, *, instance: str | None, as_json: bool) -> None:
-    """Replace the test set of a flow by that of a file."""
-    body: PutTestSet = valid(PutTestSet, text=await read_text(file), format=format_of(file))
-    found = await client.put_test_set(await flow_id(client, flow, instance), body, instance=instance)
-    if as_json:
-        print_json(found)
-    else:
-        say(f"The flow has {len(found.tests)} tests.")
-
-
 async def _tested(
     client: AgentClient,
     place: str,
@@ -148,7 +127,7 @@ async def _tested(
     given |= {"tests": tests} if tests else {}
     given |= {"version": version} if version else {}
     chatflow_id: str | None = None
-    if model or await is_file(place):
+    if model or is_file(place):
         kind, flow_data = await flow_of(client, place, instance)
         flow_data = with_model(flow_data, model) if model else flow_data
         test: TestFlow = valid(TestFlowText, **given, flow_data=flow_data, kind=kind)
@@ -184,44 +163,3 @@ def with_model(flow_data: str, model: str) -> str:
         if isinstance(data, dict) and "Embedding" not in str(data.get("category")):
             data["inputs"] = changed(data.get("inputs"))
     return json.dumps(flow, ensure_ascii=False)
-
-
-async def set_guard(
-    client: AgentClient, flow: str, settings: GuardSettings, *, instance: str | None, as_json: bool
-) -> None:
-    """Guard a flow."""
-    _show_guard(
-        await client.put_guard(await flow_id(client, flow, instance), settings, instance=instance), as_json=as_json
-    )
-
-
-async def show_guard(client: AgentClient, flow: str, *, instance: str | None, as_json: bool) -> bool:
-    """Show a guarded flow; False if its tests fail."""
-    view = await client.guard(await flow_id(client, flow, instance), instance=instance)
-    _show_guard(view, as_json=as_json)
-    return view.alarm is None
-
-
-async def remove_guard(client: AgentClient, flow: str, *, instance: str | None, as_json: bool) -> None:
-    """Stop guarding a flow."""
-    chatflow_id = await flow_id(client, flow, instance)
-    await client.delete_guard(chatflow_id, instance=instance)
-    if as_json:
-        print_json({"chatflow_id": chatflow_id, "removed": True})
-    else:
-        say("The flow is not guarded any more.")
-
-
-def _show_guard(view: GuardView, *, as_json: bool) -> None:
-    if as_json:
-        print_json(view)
-        return
-    say(f"{view.state}; next run {view.due_at:%Y-%m-%d %H:%M} UTC, ${view.usd_this_month:.4f} this month.")
-    if view.alarm:
-        for test in view.alarm.tests:
-            say(f"  fails ({test.failures} of {test.held}): {test.question}")
-            say(f"    {test.error}")
-        changed = ", ".join(view.alarm.changed) or "nothing that is known"
-        say(f"  since {view.alarm.since:%Y-%m-%d %H:%M} UTC; changed since it passed: {changed}.")
-    for one in view.results[:_RESULTS_SHOWN]:
-        say(f"  {one.at:%Y-%m-%d %H:%M} {one.state}: {one.passed} of {one.tests} ({one.cause}) {one.note}".rstrip())

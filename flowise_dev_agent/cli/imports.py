@@ -1,6 +1,5 @@
 """`import`: flows from files of this service, of Flowise and of this package."""
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +15,6 @@ from flowise_dev_agent.cli.files import (
     WAIT_SECS,
     exported,
     flow_id,
-    is_file,
     read_text,
     say_checked,
     say_result,
@@ -59,12 +57,12 @@ async def import_flows(
         raise InvalidInputError("--name is for a new flow; a flow that is replaced keeps its own.")
     first = places[0]
     shipped = _SHIPPED / f"{first}.json"
-    if options.onto is None and await is_file(str(shipped)) and not await asyncio.to_thread(first.exists):
-        flow = _shipped(await read_text(shipped), options.name, options.credentials[0] if options.credentials else None)
+    if options.onto is None and shipped.is_file() and not first.exists():
+        flow = _shipped(read_text(shipped), options.name, options.credentials[0] if options.credentials else None)
         result = await client.import_flow(flow, instance=instance, wait=WAIT_SECS)
         await say_result(client, result, "Created", as_json=options.as_json)
         return True
-    found = [(file, await exported(file)) for file in await asyncio.to_thread(_json_files, places)]
+    found = [(file, exported(file)) for file in _json_files(places)]
     chosen = [
         (file, export, flow)
         for file, export in found
@@ -135,7 +133,7 @@ async def _import_all(
     if options.as_json:
         print_json({"flows": told})
         return taken
-    out.print(table)
+    out().print(table)
     for file, export in {file: export for file, export, _ in chosen}.items():
         if export.others:
             say(f"{file.name}: not imported: {', '.join(f'{n} {kind}' for kind, n in export.others.items())}.")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from flowise_dev_agent import __version__
-from flowise_dev_agent.cli import admin_commands, flow_commands, session_commands
+from flowise_dev_agent.cli import admin, flow_commands, session_commands
 from flowise_dev_agent.cli.options import AsJson, Url
 from flowise_dev_agent.cli.startup import (
     Exit,
@@ -41,7 +41,7 @@ app = typer.Typer(
 )
 app.add_typer(session_commands.commands)
 app.add_typer(flow_commands.commands)
-app.add_typer(admin_commands.commands)
+app.add_typer(admin.commands)
 
 Concurrency = Annotated[
     int | None, typer.Option(help="Sessions to run at a time. Overrides AGENT_WORKER_CONCURRENCY.", min=1, max=1000)

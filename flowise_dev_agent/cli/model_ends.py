@@ -4,10 +4,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from datetime import UTC, date, datetime, timedelta
 
-from rich.table import Column, Table
-from rich.text import Text
-
-from flowise_dev_agent.cli.console import out, print_json, say, warn
+from flowise_dev_agent.cli.console import show_table, warn
 from flowise_dev_agent.cli.files import valid
 from flowise_dev_agent.cli.flow_tests import held, with_model
 from flowise_dev_agent.cli.rehearse import flows_of, tests_of
@@ -59,18 +56,19 @@ async def list_ending(
                 view = await held(client, valid(TestFlowText, tests=given, flow_data=other, kind=kind), None, instance)
                 one.passed = view.passed
             found.append(one)
-    if as_json:
-        print_json({"flows": [asdict(one) for one in found]})
-        return not found
-    table = Table(
-        "Ends", "Model", "Replacement", "Tests", Column("Flow", no_wrap=True), "Name", box=None, pad_edge=False
-    )
     words = {None: "", True: "passed", False: "failed"}
-    for one in sorted(found, key=lambda one: one.day):
-        table.add_row(one.day, one.model, one.replacement, words[one.passed], one.id, Text(one.name))
-    if found:
-        out.print(table)
-    say(f"{len({one.id for one in found})} flows are on models that end by {last}.")
+    rows = (
+        (one.day, one.model, one.replacement, words[one.passed], one.id, one.name)
+        for one in sorted(found, key=lambda one: one.day)
+    )
+    show_table(
+        {"flows": [asdict(one) for one in found]},
+        as_json,
+        ("Ends", "Model", "Replacement", "Tests", "Flow", "Name"),
+        rows,
+        f"{len({one.id for one in found})} flows are on models that end by {last}.",
+        whole=("Flow",),
+    )
     return not found
 
 

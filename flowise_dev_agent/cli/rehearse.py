@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from flowise_dev_agent.cli.console import print_json, say, warn
-from flowise_dev_agent.cli.files import json_value, read_text, valid
+from flowise_dev_agent.cli.files import json_value, read_text, valid, write_text
 from flowise_dev_agent.cli.flow_tests import held
 from flowise_dev_agent.client import AgentClient
 from flowise_dev_agent.errors import AgentError, InvalidInputError
@@ -96,11 +96,7 @@ async def rehearse(client: AgentClient, options: RehearseOptions) -> bool:
             _show(one)
     counts = _counts(rehearsed)
     if options.report:
-        text = markdown(rehearsed, counts, options)
-        try:
-            await asyncio.to_thread(options.report.write_text, text, encoding="utf-8")
-        except OSError as error:
-            raise InvalidInputError(f"{options.report} cannot be written: {error.strerror or error}.") from None
+        write_text(markdown(rehearsed, counts, options), options.report)
     if options.as_json:
         print_json({"counts": counts, "flows": [_as_json(one) for one in rehearsed]})
     else:
@@ -121,7 +117,7 @@ async def flows_of(client: AgentClient, instance: str | None) -> AsyncIterator[t
 
 
 async def _catalogue(file: Path) -> Schemas:
-    raw: Any = json_value(await read_text(file), str(file))
+    raw: Any = json_value(read_text(file), str(file))
     rows: list[Any] = [one for one in raw if isinstance(one, dict)] if isinstance(raw, list) else []
     schemas = by_name(rows)
     if not schemas:

@@ -1,13 +1,15 @@
-"""`build`, `approve` and `sessions`."""
+"""`build`, `approve`, `certificate`, `verify` and `sessions`: sessions at the terminal and from CI jobs."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 from uuid import UUID
 
 import typer
 
-from flowise_dev_agent.cli.options import AsJson, Instance, Url, Yes
+from flowise_dev_agent.cli.console import confirm, say, show, show_table, warn
+from flowise_dev_agent.cli.options import AsJson, Instance, Output, Url, Yes, asking
 from flowise_dev_agent.cli.startup import Exit, run_async, with_client
+from flowise_dev_agent.errors import AgentError
 
 if TYPE_CHECKING:
     from flowise_dev_agent.client import AgentClient
@@ -15,22 +17,18 @@ if TYPE_CHECKING:
 
 commands = typer.Typer(rich_markup_mode=None)
 
-
-def _sessions():  # noqa: ANN202 - imported at the first use, so that `--help` need not wait
-    from flowise_dev_agent.cli import sessions
-
-    return sessions
-
-
 sessions_app = typer.Typer(help="The sessions of a running service.", no_args_is_help=True)
 commands.add_typer(sessions_app, name="sessions")
 
 SessionId = Annotated[UUID, typer.Argument(help="The session.")]
 Wait = Annotated[float, typer.Option(min=0, max=86_400, help="Seconds to wait for the next question or the end.")]
+#: Sessions that are asked for at once.
+_PAGE: Final = 100
 
 
-@commands.command("build")
-def build(
+@asking(commands, "build")
+async def build(
+    client: "AgentClient",
     requirement: Annotated[
         str | None, typer.Argument(help="What to build or change, in plain words; none with --guided.")
     ] = None,
@@ -61,14 +59,12 @@ def build(
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the session as JSON at its end, or at its first question.")
     ] = False,
-    url: Url = None,
-) -> None:
+) -> Exit:
     """Build or change a chatflow on a running service, showing progress.
 
     Exit codes: 0 accepted, 1 failed, 3 ended otherwise, 4 an answer is needed.
     """
     from flowise_dev_agent.cli import build as build_command
-    from flowise_dev_agent.cli.build import ask_form
     from flowise_dev_agent.schemas.requests import StartSession
 
     if [guided, requirement is not None, new_name is not None].count(True) != 1:
@@ -76,7 +72,7 @@ def build(
     if new_name is not None and (operation not in ("copy", "update") or target is None):
         raise typer.BadParameter("--new-name needs --target and --operation copy or update.")
     given = {
-        "design": ask_form() if guided else None,
+        "design": build_command.ask_form() if guided else None,
         "requirement": requirement,
         "target": target,
         "new_name": new_name,
@@ -89,11 +85,8 @@ def build(
     }
     request = StartSession.model_validate({name: value for name, value in given.items() if value is not None})
 
-    async def run(client: "AgentClient") -> Exit:
-        how = build_command.build_as_json if as_json else build_command.build
-        return await how(client, request, assume_yes=yes, attach=attach or [])
-
-    raise typer.Exit(with_client(url, run))
+    how = build_command.build_as_json if as_json else build_command.build
+    return await how(client, request, assume_yes=yes, attach=attach or [])
 
 
 @commands.command("approve")
@@ -118,9 +111,7 @@ def approve(
         str | None, typer.Option(help="Answer only if this interrupt is still open. [default: the payload's]")
     ] = None,
     show: Annotated[bool, typer.Option("--show", help="Only show the question.")] = False,
-    wait: Annotated[
-        float, typer.Option(min=0, max=86_400, help="Seconds to wait for the next question or the end.")
-    ] = 600,
+    wait: Wait = 600,
     as_json: Annotated[bool, typer.Option("--json", help="Print the session as JSON.")] = False,
     url: Url = None,
 ) -> None:
@@ -130,34 +121,37 @@ def approve(
     """
     if (session_id is None) == (payload is None):
         raise typer.BadParameter("Give either a session or a --payload.")
-    if session_id is not None:
-        question = _sessions().Question(session_id, interrupt)
-    else:
-        asked = _sessions().from_payload(payload or "")
-        question = _sessions().Question(asked.session_id, interrupt or asked.interrupt_id, over=asked.over)
+    from flowise_dev_agent.cli import sessions
+
+    asked = sessions.Question(session_id) if session_id is not None else sessions.from_payload(payload or "")
+    question = sessions.Question(asked.session_id, interrupt or asked.interrupt_id, over=asked.over)
 
     async def run(client: "AgentClient") -> Exit:
         if show:
-            return await _sessions().show_question(client, question, wait=wait, as_json=as_json)
-        given = _sessions().Given(answer, feedback, approach, real or None)
-        return await _sessions().approve(client, question, given, wait=wait, as_json=as_json)
+            await sessions.settle(client, await client.get(question.session_id), wait=wait, as_json=as_json)
+            return Exit.DONE
+        given = sessions.Given(answer, feedback, approach, real or None)
+        return await sessions.approve(client, question, given, wait=wait, as_json=as_json)
 
     raise typer.Exit(with_client(url, run, door="webhook" if payload else "cli"))
 
 
-@commands.command("certificate")
-def certificate_command(
+@asking(commands, "certificate")
+async def certificate(
+    client: "AgentClient",
     session_id: Annotated[UUID | None, typer.Argument(help="The session; or use --keys.")] = None,
-    file: Annotated[
-        Path | None, typer.Option("--output", "-o", help="File to write. [default: standard output]")
-    ] = None,
+    file: Output = None,
     keys: Annotated[bool, typer.Option("--keys", help="The public keys that `verify` takes as --key.")] = False,
-    url: Url = None,
 ) -> None:
     """Write the signed certificate of the version that a session ended with, or the keys to check it with."""
     if keys == (session_id is not None):
         raise typer.BadParameter("Give either a session or --keys.")
-    with_client(url, lambda client: _sessions().write_certificate(client, session_id, file))
+    from flowise_dev_agent.cli.files import write_text
+
+    made = await (client.certificate_keys() if session_id is None else client.certificate(session_id))
+    write_text(made.model_dump_json(indent=2) + "\n", file)
+    if file is not None:
+        say(f"The {'keys are' if keys else 'certificate is'} in {file}.")
 
 
 @commands.command("verify")
@@ -173,76 +167,109 @@ def verify_command(
 
     Exit codes: 0 valid, 1 not a certificate, 3 changed, or its key is revoked, unknown or not checked.
     """
-    if not run_async(_sessions().verify_certificate(file, flow=flow, key=key, as_json=as_json)):
+    from flowise_dev_agent.cli.sessions import verify_certificate
+
+    if not run_async(verify_certificate(file, flow=flow, key=key, as_json=as_json)):
         raise typer.Exit(Exit.NO)
 
 
-@sessions_app.command("list")
-def list_command(
+@asking(sessions_app, "list")
+async def list_sessions(
+    client: "AgentClient",
     status: Annotated[str | None, typer.Option(help="Only sessions in this state.")] = None,
     flow: Annotated[str | None, typer.Option(help="Only those of this chatflow id.")] = None,
     text: Annotated[str | None, typer.Option(help="Only those with these words in name or requirement.")] = None,
     instance: Annotated[str | None, typer.Option(help="Only those on this Flowise instance.")] = None,
     limit: Annotated[int, typer.Option(min=1, max=100)] = 20,
     as_json: AsJson = False,
-    url: Url = None,
 ) -> None:
     """List the sessions, newest first."""
-    which = {"status": status, "chatflow": flow, "text": text, "instance": instance}
-    with_client(url, lambda client: _sessions().list_sessions(client, limit=limit, as_json=as_json, **which))
+    page = await client.list(status=status, chatflow=flow, text=text, instance=instance, limit=limit)
+    rows = (
+        (
+            str(one.thread_id),
+            one.outcome or one.status,
+            one.interrupt.type if one.interrupt else "",
+            one.session_name or "",
+        )
+        for one in page.sessions
+    )
+    older = ("There are older sessions: raise --limit, or see the page.",) if page.next_cursor else ()
+    show_table(page, as_json, ("Session", "State", "Asks", "Name"), rows, *older, whole=("Session",))
 
 
-@sessions_app.command("show")
-def show_command(session_id: SessionId, as_json: AsJson = False, url: Url = None) -> None:
+@asking(sessions_app, "show")
+async def show_session(client: "AgentClient", session_id: SessionId, as_json: AsJson = False) -> None:
     """Show a session with its open question, or how it ended."""
+    from flowise_dev_agent.cli.sessions import settle
 
-    async def run(client: "AgentClient") -> None:
-        await _sessions().settle(client, await client.get(session_id), wait=0, as_json=as_json)
-
-    with_client(url, run)
+    await settle(client, await client.get(session_id), wait=0, as_json=as_json)
 
 
-@sessions_app.command("watch")
-def watch_command(session_id: SessionId, as_json: AsJson = False, url: Url = None) -> None:
+@asking(sessions_app, "watch")
+async def watch_session(client: "AgentClient", session_id: SessionId, as_json: AsJson = False) -> Exit:
     """Show what a session does until it asks or ends. Exit codes: 0 it asks or has ended, 1 it failed."""
-    raise typer.Exit(with_client(url, lambda client: _sessions().watch(client, session_id, as_json=as_json)))
+    from flowise_dev_agent.cli.sessions import watch
+
+    return await watch(client, session_id, as_json=as_json)
 
 
-@sessions_app.command("cancel")
-def cancel_command(session_id: SessionId, as_json: AsJson = False, url: Url = None) -> None:
+@asking(sessions_app, "cancel")
+async def cancel_session(client: "AgentClient", session_id: SessionId, as_json: AsJson = False) -> Exit:
     """Stop a session. What it has written to Flowise stays."""
+    from flowise_dev_agent.cli.sessions import settle
 
-    async def run(client: "AgentClient") -> Exit:
-        return await _sessions().settle(client, await client.cancel(session_id), wait=0, as_json=as_json)
-
-    raise typer.Exit(with_client(url, run))
+    return await settle(client, await client.cancel(session_id), wait=0, as_json=as_json)
 
 
-@sessions_app.command("retry")
-def retry_command(
+@asking(sessions_app, "retry")
+async def retry_session(
+    client: "AgentClient",
     session_id: Annotated[UUID | None, typer.Argument(help="The session; or use --all.")] = None,
     everything: Annotated[bool, typer.Option("--all", help="All sessions that ended in an error.")] = False,
     code: Annotated[str | None, typer.Option(help="With --all: only those with this error.")] = None,
     wait: Wait = 600,
     as_json: AsJson = False,
-    url: Url = None,
-) -> None:
+) -> Exit:
     """Go on with a session that failed, or with all of them. Exit codes: 0 it asks, runs or has ended, 1 it failed
     again.
     """
     if everything == (session_id is not None) or (code is not None and not everything):
         raise typer.BadParameter("Name a session, or use --all (and --code).")
+    if session_id is None:
+        return await retry_failed(client, code, as_json=as_json)
+    from flowise_dev_agent.cli.sessions import settle
 
-    async def run(client: "AgentClient") -> Exit:
-        if session_id is None:
-            return await _sessions().retry_failed(client, code, as_json=as_json)
-        return await _sessions().settle(client, await client.retry(session_id), wait=wait, as_json=as_json)
-
-    raise typer.Exit(with_client(url, run))
+    return await settle(client, await client.retry(session_id), wait=wait, as_json=as_json)
 
 
-@sessions_app.command("rollback")
-def rollback_command(
+async def retry_failed(client: "AgentClient", code: str | None, *, as_json: bool) -> Exit:
+    """Go on with all sessions that ended in an error, or in the error `code`; one that cannot go on stops no other."""
+    page = await client.list(status="error", limit=_PAGE)
+    found = list(page.sessions)
+    while page.next_cursor:
+        page = await client.list(status="error", limit=_PAGE, cursor=page.next_cursor)
+        found += page.sessions
+    refused: dict[str, str] = {}
+    retried: list[str] = []
+    for one in found:
+        if code is not None and (one.error is None or one.error.code != code):
+            continue
+        try:
+            await client.retry(one.thread_id)
+        except AgentError as error:
+            refused[str(one.thread_id)] = error.message
+        else:
+            retried.append(str(one.thread_id))
+    show({"retried": retried, "refused": refused}, as_json, f"{len(retried)} sessions go on.")
+    for id_, reason in refused.items() if not as_json else ():
+        warn(f"{id_}: {reason}")
+    return Exit.FAILED if refused else Exit.DONE
+
+
+@asking(sessions_app, "rollback")
+async def roll_back(
+    client: "AgentClient",
     session_id: SessionId,
     version: Annotated[str | None, typer.Option(help="Label, such as v2.0. [default: the first version]")] = None,
     delete: Annotated[bool, typer.Option("--delete-created", help="Delete the flow that the session made.")] = False,
@@ -251,30 +278,25 @@ def rollback_command(
     ] = False,
     yes: Yes = False,
     as_json: AsJson = False,
-    url: Url = None,
 ) -> None:
     """Write a version of a session back to its flow, or take back the flow that it made if nobody has changed it."""
-    from flowise_dev_agent.cli.console import confirm
-
     if delete + undeploy + (version is not None) > 1:
         raise typer.BadParameter("Give one of --version, --delete-created and --undeploy-created.")
     created: TakenBack | None = "delete" if delete else "undeploy" if undeploy else None
     asked = f"Write version {version or 'v1.0'} back to the flow of session {session_id}?"
     confirm(f"{'Delete' if delete else 'Undeploy'} the flow that session {session_id} made?" if created else asked, yes)
-    with_client(
-        url,
-        lambda client: _sessions().roll_back(client, session_id, version=version, created=created, as_json=as_json),
+    done = await client.rollback(session_id, version=version, created=created)
+    state = {"delete": "deleted", "undeploy": "not deployed"}.get(
+        done.created or "", f"as it was in version {done.label}"
     )
+    show(done, as_json, f"Flow {done.chatflow_id} is {state}.")
 
 
-@sessions_app.command("delete")
-def delete_command(session_id: SessionId, yes: Yes = False, as_json: AsJson = False, url: Url = None) -> None:
+@asking(sessions_app, "delete")
+async def delete_session(
+    client: "AgentClient", session_id: SessionId, yes: Yes = False, as_json: AsJson = False
+) -> None:
     """Remove a session. Its flow in Flowise stays."""
-    from flowise_dev_agent.cli.console import confirm, print_json, say
-
     confirm(f"Remove session {session_id} for good?", yes)
-    with_client(url, lambda client: client.delete(session_id))
-    if as_json:
-        print_json({"session_id": str(session_id), "removed": True})
-    else:
-        say("Removed.")
+    await client.delete(session_id)
+    show({"session_id": str(session_id), "removed": True}, as_json, "Removed.")

@@ -1,4 +1,4 @@
-"""`sessions` and `approve`: list sessions, show one, answer its question at the terminal or from a CI job."""
+"""Sessions at the terminal: show one, answer its question there or from a CI job, check its certificate."""
 
 import hashlib
 import json
@@ -9,69 +9,36 @@ from typing import Any
 from uuid import UUID
 
 from pydantic import BaseModel, ValidationError
-from rich.table import Column, Table
-from rich.text import Text
 
 from flowise_dev_agent.access.signing import check_certificate, read_keys
 from flowise_dev_agent.cli.answers import ask_person
 from flowise_dev_agent.cli.build import Progress, conclude, present
-from flowise_dev_agent.cli.console import err, fail, fail_with, out, print_json, say, warn
-from flowise_dev_agent.cli.files import exported, is_file, one_flow, read_text, write_text
+from flowise_dev_agent.cli.console import fail, fail_with, note, out, print_json, say, show
+from flowise_dev_agent.cli.files import exported, is_file, one_flow, read_text
 from flowise_dev_agent.cli.startup import Exit
 from flowise_dev_agent.client import RUN_END_EVENTS, AgentClient, ServiceError
-from flowise_dev_agent.errors import AgentError, InvalidInputError
+from flowise_dev_agent.errors import InvalidInputError
 from flowise_dev_agent.schemas.base import JsonObject
 from flowise_dev_agent.schemas.requests import ResumeSession
 from flowise_dev_agent.schemas.session import SessionView
-from flowise_dev_agent.schemas.versions import TakenBack
-
-#: Sessions that are asked for at once.
-_PAGE = 100
-
-
-async def write_certificate(client: AgentClient, session_id: UUID | None, file: Path | None) -> None:
-    """Write the certificate of a session, or the keys of the service, to a file or to standard output."""
-    made = await (client.certificate_keys() if session_id is None else client.certificate(session_id))
-    await write_text(made.model_dump_json(indent=2) + "\n", file)
-    if file is not None:
-        say(f"The {'keys are' if session_id is None else 'certificate is'} in {file}.")
 
 
 async def verify_certificate(file: Path, *, flow: Path | None, key: str | None, as_json: bool) -> bool:
     """Check a certificate by what is at hand; True if it is valid."""
     flow_data, keys = None, None
     if flow is not None:
-        flow_data = one_flow(await exported(flow), str(flow)).flow_data
+        flow_data = one_flow(exported(flow), str(flow)).flow_data
     if key is not None:
-        keys = read_keys(await read_text(Path(key)) if await is_file(key) else key)
-    found = check_certificate(await read_text(file), flow_data=flow_data, keys=keys)
-    if as_json:
-        print_json(found)
-    else:
-        say(found.text)
+        keys = read_keys(read_text(Path(key)) if is_file(key) else key)
+    found = check_certificate(read_text(file), flow_data=flow_data, keys=keys)
+    show(found, as_json, found.text)
     return found.valid
-
-
-async def list_sessions(client: AgentClient, *, limit: int, as_json: bool, **which: str | None) -> None:
-    """A table of the newest sessions that all filters let through."""
-    page = await client.list(limit=limit, **which)
-    if as_json:
-        print_json(page)
-        return
-    # The id is what a person copies: it stays whole on a narrow terminal, the name gives way.
-    table = Table(Column("Session", no_wrap=True), "State", "Asks", "Name", box=None, pad_edge=False)
-    for one in page.sessions:
-        asks = one.interrupt.type if one.interrupt else ""
-        table.add_row(str(one.thread_id), one.outcome or one.status, asks, Text(one.session_name or ""))
-    out.print(table)
-    if page.next_cursor:
-        say("There are older sessions: raise --limit, or see the page.")
 
 
 async def watch(client: AgentClient, session_id: UUID, *, as_json: bool) -> Exit:
     """Show the events of a session, past ones first, until it asks, ends or fails."""
     view = await client.get(session_id)
-    with Progress(out) as progress:
+    with Progress(out()) as progress:
         async for event in client.events(session_id):
             if as_json:
                 print_json(event)
@@ -85,33 +52,6 @@ async def watch(client: AgentClient, session_id: UUID, *, as_json: bool) -> Exit
     return _exit_of(view)
 
 
-async def retry_failed(client: AgentClient, code: str | None, *, as_json: bool) -> Exit:
-    """Go on with all sessions that ended in an error, or in the error `code`; one that cannot go on stops no other."""
-    page = await client.list(status="error", limit=_PAGE)
-    found = list(page.sessions)
-    while page.next_cursor:
-        page = await client.list(status="error", limit=_PAGE, cursor=page.next_cursor)
-        found += page.sessions
-    refused: dict[str, str] = {}
-    retried: list[str] = []
-    for one in found:
-        if code is not None and (one.error is None or one.error.code != code):
-            continue
-        try:
-            await client.retry(one.thread_id)
-        except AgentError as error:
-            refused[str(one.thread_id)] = error.message
-        else:
-            retried.append(str(one.thread_id))
-    if as_json:
-        print_json({"retried": retried, "refused": refused})
-    else:
-        say(f"{len(retried)} sessions go on.")
-        for id_, reason in refused.items():
-            warn(f"{id_}: {reason}")
-    return Exit.FAILED if refused else Exit.DONE
-
-
 async def settle(client: AgentClient, view: SessionView, *, wait: float, as_json: bool) -> Exit:
     """Print a session once it asks, ends or fails, or after `wait` seconds."""
     if view.in_progress and wait > 0:
@@ -121,19 +61,6 @@ async def settle(client: AgentClient, view: SessionView, *, wait: float, as_json
     else:
         _present(client, view)
     return _exit_of(view)
-
-
-async def roll_back(
-    client: AgentClient, session_id: UUID, *, version: str | None, created: TakenBack | None, as_json: bool
-) -> None:
-    """Write a version of a session back to its flow, or take back the flow that it made."""
-    done = await client.rollback(session_id, version=version, created=created)
-    if as_json:
-        print_json(done)
-    elif done.created:
-        say(f"Flow {done.chatflow_id} is {'deleted' if done.created == 'delete' else 'not deployed'}.")
-    else:
-        say(f"Flow {done.chatflow_id} is as it was in version {done.label}.")
 
 
 @dataclass(frozen=True)
@@ -204,12 +131,6 @@ def from_payload(source: str) -> Question:
     return Question(data.session_id, data.interrupt.id if data.interrupt else None, over=data.interrupt is None)
 
 
-async def show_question(client: AgentClient, question: Question, *, wait: float, as_json: bool) -> Exit:
-    """Print the session with its question, once it asks or after `wait` seconds."""
-    await settle(client, await client.get(question.session_id), wait=wait, as_json=as_json)
-    return Exit.DONE
-
-
 async def approve(client: AgentClient, question: Question, given: Given, *, wait: float, as_json: bool) -> Exit:
     """Answer the question, then wait up to `wait` seconds for the next one or the end.
 
@@ -238,7 +159,7 @@ async def approve(client: AgentClient, question: Question, given: Given, *, wait
             raise
         fail_with(error)
         return Exit.NO
-    err.print(f"Answered {answer['action']}.", markup=False)
+    note(f"Answered {answer['action']}.")
     return await settle(client, view, wait=wait, as_json=as_json)
 
 

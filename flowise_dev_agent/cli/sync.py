@@ -12,18 +12,16 @@ from typing import Any, Final, Literal
 from uuid import UUID
 
 from pydantic import ValidationError
-from rich.table import Column, Table
-from rich.text import Text
 
 from flowise_dev_agent.cli.build import follow
-from flowise_dev_agent.cli.console import confirm, err, out, print_json, say
+from flowise_dev_agent.cli.console import confirm, first_problem, note, show_table
+from flowise_dev_agent.cli.files import exported, read_text, write_text
 from flowise_dev_agent.cli.startup import Exit
 from flowise_dev_agent.client import AgentClient, ServiceError
 from flowise_dev_agent.errors import AgentError, InvalidInputError
 from flowise_dev_agent.patch import GraphIR
 from flowise_dev_agent.patch.model.json_text import dump_json
 from flowise_dev_agent.sanitize import shortened
-from flowise_dev_agent.schemas.flow_exports import read_export
 from flowise_dev_agent.schemas.flow_files import (
     LOCK_FILE,
     OPEN,
@@ -40,9 +38,6 @@ from flowise_dev_agent.schemas.requests import RequestBody, StartSession
 from flowise_dev_agent.schemas.session import SessionView
 from flowise_dev_agent.testing.test_files import plain_yaml
 
-_MOST_CHARS: Final = 8_000_000
-
-
 _LABEL_CHARS: Final = 60
 
 
@@ -57,7 +52,7 @@ def read_files(folder: Path) -> dict[str, FlowFile]:
     found: dict[str, FlowFile] = {}
     for path in paths:
         if path.suffix != ".json":
-            found[path.name] = _flow(path)
+            found[path.name] = _read_flow(path, plain_yaml(read_text(path), str(path)))
         elif path.name != LOCK_FILE:
             found |= flows_of_file(path)
     if not found:
@@ -68,46 +63,23 @@ def read_files(folder: Path) -> dict[str, FlowFile]:
 
 def flows_of_file(path: Path) -> dict[str, FlowFile]:
     """Read the flows of a file in a form in which Flowise or `export` writes it."""
-    try:
-        export = read_export(_text_of(path))
-    except InvalidInputError as error:
-        raise InvalidInputError(f"{path}: {error.message}", hint=error.hint) from None
+    export = exported(path)
     names = [flow.name or path.stem for flow in export.flows]
     if len({*names}) < len(names):
         raise InvalidInputError(f"{path} holds several flows of the same name.", hint="Give each a name of its own.")
     files: dict[str, FlowFile] = {}
     for name, flow in zip(names, export.flows, strict=True):
         content = {"name": name, "type": flow.type, "flow_data": json.loads(flow.flow_data), "settings": flow.settings}
-        try:
-            made = FlowFile.model_validate(content)
-        except ValidationError as error:
-            raise InvalidInputError(f"{path}: {_first_problem(error)}.") from None
+        made = _read_flow(path, content)
         files[path.name if len(names) == 1 else f"{path.name}:{name}"] = made
     return files
 
 
-def _text_of(path: Path) -> str:
+def _read_flow(path: Path, content: object) -> FlowFile:
     try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, ValueError) as error:
-        raise InvalidInputError(f"{path} cannot be read: {' '.join(str(error).split())[:300]}") from None
-    if len(text) > _MOST_CHARS:
-        raise InvalidInputError(f"{path} is longer than {_MOST_CHARS} characters.")
-    return text
-
-
-def _first_problem(error: ValidationError) -> str:
-    first = error.errors(include_url=False, include_input=False, include_context=False)[0]
-    where = ".".join(str(part) for part in first["loc"])
-    return f"{where + ': ' if where else ''}{str(first['msg']).removeprefix('Value error, ')}"
-
-
-def _flow(path: Path) -> FlowFile:
-    text = _text_of(path)
-    try:
-        return FlowFile.model_validate(plain_yaml(text, str(path)))
+        return FlowFile.model_validate(content)
     except ValidationError as error:
-        raise InvalidInputError(f"{path}: {_first_problem(error)}.") from None
+        raise InvalidInputError(f"{path}: {first_problem(error)}") from None
 
 
 def read_lock(folder: Path) -> AppliedFlows:
@@ -437,7 +409,7 @@ class Sync:
 
     async def _answered_by_people(self, item: SyncItem, view: SessionView) -> SessionView:
         """The session at its end, or as it is when nobody has answered in time."""
-        err.print(f"{item.file}: people are asked at {self._page(view)}", markup=False)
+        note(f"{item.file}: people are asked at {self._page(view)}")
         with suppress(TimeoutError):
             async with asyncio.timeout(self.wait), aclosing(self.client.events(view.thread_id)) as events:
                 async for event in events:
@@ -521,26 +493,24 @@ async def run_sync(sync: Sync, options: SyncOptions) -> Exit:
                 confirm("Apply this plan?", assume_yes=False)
             done = await sync.apply(plan)
     if options.report:
-        try:
-            options.report.write_text(markdown(done, sync.pictures), encoding="utf-8")
-        except OSError as error:
-            raise InvalidInputError(f"{options.report} cannot be written: {error.strerror or error}.") from None
-    if options.as_json:
-        print_json(done)
-    else:
-        _show(done)
+        write_text(markdown(done, sync.pictures), options.report)
+    _show(done, options.as_json)
     return _exit_of(done, tests_only=options.test_only)
 
 
-def _show(report: SyncReport) -> None:
-    table = Table(Column("File", no_wrap=True), "State", "Action", "Result", "Tests", box=None, pad_edge=False)
-    for item in report.items:
-        tests = f"{item.tests_passed} of {item.tests}" if item.tests is not None else ""
-        table.add_row(Text(item.file), item.state, item.action, item.result.replace("_", " "), tests)
-    out.print(table)
-    for item in report.items:
-        if item.note:
-            say(f"{item.file}: {item.note}")
+def _show(report: SyncReport, as_json: bool = False) -> None:
+    rows = (
+        (
+            item.file,
+            item.state,
+            item.action,
+            item.result.replace("_", " "),
+            f"{item.tests_passed} of {item.tests}" if item.tests is not None else "",
+        )
+        for item in report.items
+    )
+    notes = (f"{item.file}: {item.note}" for item in report.items if item.note)
+    show_table(report, as_json, ("File", "State", "Action", "Result", "Tests"), rows, *notes, whole=("File",))
 
 
 def _exit_of(report: SyncReport, *, tests_only: bool) -> Exit:

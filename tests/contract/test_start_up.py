@@ -10,7 +10,7 @@ PROVIDERS = {"anthropic", "openai"}
 #: What only those need that run sessions, serve requests or hold a database.
 SERVICE = {"fastapi", "uvicorn", "langgraph", "langchain_core", "langsmith", "psycopg", "procrastinate"}
 #: A little above what is loaded now: what exceeds them was either forgotten or is worth its time.
-HELP_MODULES = 175
+HELP_MODULES = 185
 #: 22 of them are those of the extra `tracing`, which langsmith loads where it is installed.
 SERVICE_MODULES = 2_060
 

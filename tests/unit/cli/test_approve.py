@@ -9,7 +9,7 @@ from uuid import UUID
 import pytest
 
 from flowise_dev_agent.cli import sessions as sessions_module
-from flowise_dev_agent.cli.sessions import Exit, Given, Question, approve, from_payload, show_question
+from flowise_dev_agent.cli.sessions import Exit, Given, Question, approve, from_payload, settle
 from flowise_dev_agent.client import ServiceError
 from flowise_dev_agent.errors import InvalidInputError
 from flowise_dev_agent.schemas.session import SessionView
@@ -135,13 +135,14 @@ async def test_a_session_that_fails_afterwards_is_a_failure(capsys: pytest.Captu
 async def test_json_is_the_session_and_nothing_else(capsys: pytest.CaptureFixture[str]) -> None:
     await give(client(), Question(ID), action="approve", as_json=True)
     assert json.loads(capsys.readouterr().out)["outcome"] == "accepted"
-    assert await show_question(client(), Question(ID), wait=1, as_json=True) == Exit.DONE  # type: ignore[arg-type]
+    agent = client()
+    assert await settle(agent, await agent.get(ID), wait=1, as_json=True) == Exit.DONE  # type: ignore[arg-type]
     assert json.loads(capsys.readouterr().out)["interrupt"]["id"] == "i1"
 
 
 async def test_show_prints_question_and_choices(capsys: pytest.CaptureFixture[str]) -> None:
     agent = client()
-    assert await show_question(agent, Question(ID), wait=1, as_json=False) == Exit.DONE  # type: ignore[arg-type]
+    assert await settle(agent, await agent.get(ID), wait=1, as_json=False) == Exit.DONE  # type: ignore[arg-type]
     out = capsys.readouterr().out
     for expected in ("Support bot", "i1", "approve, request_changes, cancel"):
         assert expected in out

@@ -232,7 +232,9 @@ def test_build_sends_what_its_options_say(run: Run, monkeypatch: pytest.MonkeyPa
 
 
 def test_a_removed_session_is_said_as_json(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("flowise_dev_agent.cli.session_commands.with_client", lambda *_, **__: None)
+    async def deleted(*_: object) -> None: ...
+
+    monkeypatch.setattr("flowise_dev_agent.client.AgentClient.delete", deleted)
     code, out, _ = run("sessions", "delete", str(UUID(int=1)), "--yes", "--json")
     assert (code, json.loads(out)) == (0, {"session_id": str(UUID(int=1)), "removed": True})
 
@@ -269,6 +271,6 @@ def test_an_error_that_nobody_expected_is_a_sentence(run: Run, monkeypatch: pyte
     def broken(*_: object, **__: object) -> None:
         raise RuntimeError("sk-a-secret")
 
-    monkeypatch.setattr("flowise_dev_agent.cli.session_commands.with_client", broken)
+    monkeypatch.setattr("flowise_dev_agent.cli.options.with_client", broken)
     code, out, err = run("sessions", "list")
     assert (code, "RuntimeError" in err, "sk-a-secret" in out + err) == (Exit.FAILED, True, False)

@@ -5,7 +5,8 @@ from uuid import UUID
 
 import pytest
 
-from flowise_dev_agent.cli.sessions import list_sessions, retry_failed, settle
+from flowise_dev_agent.cli.session_commands import list_sessions, retry_failed
+from flowise_dev_agent.cli.sessions import settle
 from flowise_dev_agent.cli.startup import Exit
 from flowise_dev_agent.errors import SessionConflictError
 from flowise_dev_agent.schemas.base import Failure

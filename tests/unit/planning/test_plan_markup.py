@@ -189,9 +189,11 @@ def test_a_text_in_markdown_reads_as_the_text(said: str) -> None:
 
 
 def test_p85_the_terminal_shows_no_control_characters(monkeypatch: Any) -> None:
-    for name in ("out", "err"):
-        monkeypatch.setattr(console, name, Console(file=(shown := StringIO())))
-        console.say("a\x1b[2Jb\u202ec")
-        console.warn("a\x1b[2Jb\u202ec")
-        console.fail("a\x1b[2Jb\u202ec", "a\x1b]8;;https://evil.example\x07")
-        assert not any(mark in shown.getvalue() for mark in MARKS)
+    terminal = Console(file=(shown := StringIO()))
+    monkeypatch.setattr(console, "out", lambda *, stderr=False: terminal)
+    console.say("a\x1b[2Jb\u202ec")
+    console.warn("a\x1b[2Jb\u202ec")
+    console.fail("a\x1b[2Jb\u202ec", "a\x1b]8;;https://evil.example\x07")
+    console.show_table({}, False, ("Name",), [("a\x1b[2Jb\u202ec",)])
+    assert shown.getvalue()
+    assert not any(mark in shown.getvalue() for mark in MARKS)
