@@ -2,7 +2,6 @@
 
 import shutil
 import socket
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,12 +12,13 @@ from flowise_dev_agent.cli import demo
 from flowise_dev_agent.devkit.flowise import FLOWISE_VERSION
 from flowise_dev_agent.devkit.stack import DevStack
 from flowise_dev_agent.settings import ReasoningSettings, load_settings
+from tests.support.folders import server_folder
 
 
 @pytest.fixture
 def stacks(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[DevStack]]:
     """The stacks that the demo starts, in a folder of the test (short: a Unix socket lives in it)."""
-    folder = Path(tempfile.mkdtemp(prefix="fda-demo-"))
+    folder = server_folder("demo")
     made: list[DevStack] = []
 
     def make() -> DevStack:

@@ -5,7 +5,6 @@ import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -17,13 +16,14 @@ import pytest
 
 from flowise_dev_agent.devkit.stack import DevStack, embedded_database
 from flowise_dev_agent.errors import ConfigurationError
+from tests.support.folders import server_folder
 
 pytestmark = pytest.mark.usefixtures("flowise_installed")
 
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
-    path = Path(tempfile.mkdtemp(prefix="fda-stack-"))
+    path = server_folder("stack")
     yield path
     shutil.rmtree(path, ignore_errors=True)
 

@@ -3,7 +3,6 @@
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,11 +12,12 @@ import pytest
 
 from flowise_dev_agent.devkit.postgres import EmbeddedPostgres, PostgresServer
 from flowise_dev_agent.errors import ConfigurationError
+from tests.support.folders import server_folder
 
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
-    path = Path(tempfile.mkdtemp(prefix="fda-pg-"))
+    path = server_folder("pg")
     yield path
     shutil.rmtree(path, ignore_errors=True)
 
