@@ -136,8 +136,7 @@ async def apply_pattern(
         ops = trimmed(match.ops, taken, with_params=not by_form)
         base = compile_ops(GraphIR.empty(), ops, schemas)
         flow_sha = await context.blobs.put(base.flow_data)
-        await context.patterns.touch(match.id)
-    except (DatabaseUnavailableError, PatchError):
+    except PatchError:
         _log.warning("pattern %s cannot be used", match.id, exc_info=True)
         return _as_new(plan, schemas, language), _NOT_USED
     emit.put(

@@ -65,7 +65,6 @@ class PatternRows(Protocol):
         self, owner: str, instance_id: str, terms: Sequence[str], *, limit: int = 50
     ) -> list[StoredPattern]: ...
     async def record(self, owner: str, pattern_ids: Sequence[int], session_id: UUID, *, accepted: bool) -> None: ...
-    async def touch(self, owner: str, pattern_id: int) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -136,10 +135,6 @@ class PatternLibrary:
     async def failed(self, session_id: UUID, pattern_id: int) -> None:
         """Count a failed flow for the pattern that it started from."""
         await self._rows.record(self._owner, [pattern_id], session_id, accepted=False)
-
-    async def touch(self, pattern_id: int) -> None:
-        """Record that a session starts from the pattern."""
-        await self._rows.touch(self._owner, pattern_id)
 
 
 def make_pattern(

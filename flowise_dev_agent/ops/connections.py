@@ -29,7 +29,7 @@ from flowise_dev_agent.errors import (
 from flowise_dev_agent.flowise.instances import Instances, address_of
 from flowise_dev_agent.models import StoredCapabilities
 from flowise_dev_agent.models.messages import Message
-from flowise_dev_agent.persistence import ConnectionRow, Database, Fact, ModelCapabilityRows, StoredConnections
+from flowise_dev_agent.persistence import Claim, ConnectionRow, Database, Fact, ModelCapabilityRows, StoredConnections
 from flowise_dev_agent.persistence.connections import ConnectionKind, StoredRows
 from flowise_dev_agent.planning.phased import make_reasoner
 from flowise_dev_agent.planning.reasoner import Reasoner
@@ -141,6 +141,11 @@ class Connections:
             for row in rows.values():
                 if (sealed := self._resealed(row)) is not None:
                     await self._rows.reseal(row, sealed)
+
+    async def prepare(self, claim: Claim) -> None:
+        """Use the connections as they were at the claim of a run, or later. Raises DatabaseUnavailableError."""
+        if list(claim.connected) != [self._seen[kind].changed_at for kind in sorted(self._seen)]:
+            await self.refresh()
 
     async def view(self) -> ConnectionsView:
         """Current connections, without keys. Raises DatabaseUnavailableError."""

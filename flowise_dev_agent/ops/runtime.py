@@ -265,7 +265,7 @@ class Runtime:
                     timings=timings,
                     attempts=attempts,
                     outage_secs=outage_secs,
-                    prepare=connections.refresh,
+                    prepare=connections.prepare,
                 )
                 webhook_client = await stack.enter_async_context(
                     WebhookClient(webhooks.policy, webhooks.secrets, timeout=webhooks.timeout, tls=webhooks.tls)

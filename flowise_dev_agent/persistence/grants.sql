@@ -26,6 +26,8 @@ GRANT SELECT ON schema_migrations, schema_parts TO fda_system;
 GRANT SELECT, INSERT, UPDATE ON api_keys, owners, probe TO fda_system;
 GRANT SELECT, INSERT, DELETE ON sign_ins TO fda_system;
 GRANT SELECT, INSERT, UPDATE, DELETE ON connections, model_capabilities TO fda_system;
+-- A run sees with its claim whether keys have changed, not the keys.
+GRANT SELECT (kind, changed_at) ON connections TO fda_app;
 GRANT SELECT ON shares TO fda_system;
 GRANT SELECT ON guards, instance_nodes, node_catalogues TO fda_system;
 -- Finding and claiming work; UPDATE of one column of a session is what locking its row takes.
@@ -52,6 +54,9 @@ DECLARE
     v_table regclass;
     v_owner CONSTANT text := 'NULLIF(current_setting(''app.owner'', true), '''')';
 BEGIN
+    IF NOT EXISTS (SELECT FROM pg_policy WHERE polrelid = 'connections'::regclass AND polname = 'of_all') THEN
+        CREATE POLICY of_all ON connections FOR SELECT TO fda_app USING (true);
+    END IF;
     FOR v_table IN
         SELECT oid FROM pg_class WHERE relforcerowsecurity AND relnamespace = current_schema()::regnamespace
     LOOP

@@ -1,6 +1,6 @@
 """Write intents: writes to Flowise, committed before the call."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -37,7 +37,9 @@ _OPEN: Final = f"""
         RETURNING {_COLUMNS}
     )
     SELECT intent.*,
-           (SELECT jsonb_build_object('status', earlier.status, 'result', earlier.result) FROM earlier) AS earlier
+           (SELECT jsonb_build_object('status', earlier.status, 'result', earlier.result) FROM earlier) AS earlier,
+           ARRAY(SELECT jsonb_build_object('status', status, 'result', result, 'unsure', unsure) FROM write_intents
+                 WHERE session_id = %(session)s AND op = 'create' AND tag = %(tag)s) AS creates
     FROM (SELECT * FROM announced UNION ALL SELECT * FROM earlier WHERE NOT EXISTS (SELECT 1 FROM announced)) AS intent
 """
 _FINISH: Final = f"""
@@ -60,28 +62,14 @@ _FINISH: Final = f"""
 """
 
 
-@dataclass(frozen=True)
-class WriteIntent:
-    """One announced write. `open`: its outcome is unknown.
+@dataclass(frozen=True, kw_only=True)
+class Announced:
+    """What is known of an announced write. `open`: its outcome is unknown."""
 
-    `is_new`: no earlier call for it can have had an effect.
-    """
-
-    key: UUID
-    session_id: UUID
     status: IntentStatus
-    op: str
-    iteration: int
-    target_id: str | None
-    payload_sha256: str | None
-    base_sha256: str | None
-    tag: str | None
-    name: str | None
     result: dict[str, Any] | None
-    created_at: datetime
     #: Announced again after a call with an unknown outcome: both may have reached Flowise.
     unsure: bool = False
-    is_new: bool = False
 
     @property
     def may_have_landed(self) -> bool:
@@ -92,6 +80,25 @@ class WriteIntent:
     def was_repeated(self) -> bool:
         """True if an earlier call with an unknown result may also have reached Flowise."""
         return self.unsure or self.status == "open" or bool((self.result or {}).get("adopted"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class WriteIntent(Announced):
+    """One announced write. `is_new`: no earlier call for it can have had an effect."""
+
+    key: UUID
+    session_id: UUID
+    op: str
+    iteration: int
+    target_id: str | None
+    payload_sha256: str | None
+    base_sha256: str | None
+    tag: str | None
+    name: str | None
+    created_at: datetime
+    is_new: bool = False
+    #: At its announcement: the session's earlier creates under its tag.
+    creates: Sequence[Announced] = ()
 
 
 class WriteIntents:
@@ -138,7 +145,8 @@ class WriteIntents:
             row = await (await connection.execute(_OPEN, params)).fetchone()
         if row is None:
             raise LeaseLostError("The session was deleted meanwhile.")
-        earlier, intent = row.pop("earlier"), WriteIntent(**row)
+        earlier, creates = row.pop("earlier"), [Announced(**one) for one in row.pop("creates")]
+        intent = WriteIntent(**row, creates=creates)
         return replace(intent, is_new=earlier is None or not replace(intent, **earlier).may_have_landed)
 
     async def finish(

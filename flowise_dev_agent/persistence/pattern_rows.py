@@ -173,13 +173,6 @@ class Patterns:
                 {"ids": list(pattern_ids), "owner": owner, "session": session_id, "accepted": accepted},
             )
 
-    async def touch(self, owner: str, pattern_id: int) -> None:
-        """Update the time of a pattern's last use."""
-        async with self._database.connection() as connection:
-            await connection.execute(
-                "UPDATE patterns SET last_used_at = now() WHERE id = %s AND owner = %s", (pattern_id, owner)
-            )
-
     async def delete(self, owner: str, pattern_id: int, expected: Expected | None = None) -> bool:
         """Delete a pattern; False if the owner has none with this id. Raises PreconditionFailedError."""
         async with self._database.transaction() as connection:

@@ -3,6 +3,7 @@
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import Any, Final, Literal
 from uuid import UUID
 
@@ -60,6 +61,8 @@ class Claim:
     request: RequestIds = NO_REQUEST
     #: Since the run was asked for.
     age_secs: float = 0.0
+    #: When the stored connections were changed, in the order of their kinds.
+    connected: Sequence[datetime] = ()
 
     @property
     def is_first(self) -> bool:
@@ -125,6 +128,7 @@ CLAIM_COLUMNS: Final = """
     run.answer AS run_answer, run.caller AS run_caller, run.owner AS run_owner, run.job_id AS run_job_id,
     EXTRACT(EPOCH FROM now() - run.created_at)::float8 AS run_age_secs,
     EXISTS (SELECT 1 FROM webhook_endpoints AS endpoint WHERE endpoint.session_id = run.session_id) AS run_has_webhook,
+    ARRAY(SELECT changed_at FROM connections ORDER BY kind) AS run_connected,
     EXISTS (SELECT 1 FROM attachments AS file WHERE file.session_id = run.session_id) AS has_files
 """
 _CLAIM: Final = f"""
@@ -147,6 +151,7 @@ def claim_of(run_id: UUID, row: dict[str, Any]) -> Claim:
         "interrupt_id",
         "answer",
         "has_webhook",
+        "connected",
         "caller",
         "owner",
         "job_id",

@@ -54,9 +54,8 @@ class Publisher(StoreSteps):
         """
         sha256 = authorize(flow_data, validated_sha256)
         tag = self._tags[role]
-        intents = await self._intents.list_for(self._session_id)
-        earlier = [item for item in intents if item.op == "create" and item.tag == tag]
         intent = await self._open("create", iteration=iteration, sha256=sha256, tag=tag, name=name, base=base)
+        earlier = intent.creates
         if intent.status == "done" and intent.result:
             return Written(**intent.result)
         others = dict(columns or {})
@@ -229,7 +228,7 @@ class Publisher(StoreSteps):
                     landed=landed,
                 )
             attempt.written = "yes"
-            if await self._may_have_twins():
+            if len(intent.creates) > 1 or any(made.was_repeated for made in intent.creates):
                 for twin in await self._made_here(self._tag):
                     # The tag is off ours, so this one came from a call whose worker was lost.
                     await self._remove_twin(twin, iteration)

@@ -146,12 +146,6 @@ class WriteSteps:
             for item in await self._intents.list_for(self._session_id)
         )
 
-    async def _may_have_twins(self) -> bool:
-        """True if more than one call to create the session's chatflow was made. Only then are all flows read."""
-        intents = await self._intents.list_for(self._session_id)
-        made = [item for item in intents if item.op == "create" and item.tag == self._tag]
-        return len(made) > 1 or any(item.was_repeated for item in made)
-
     async def _made_here(self, tag: str) -> list[Chatflow]:
         """Chatflows with the tag, a name and a text that this session announced to write. The tag alone proves nothing:
         people copy flows with their categories, and type what they like there."""

@@ -105,7 +105,7 @@ class RunExecutor:
         timings: Timings,
         attempts: int,
         outage_secs: float = 0.0,
-        prepare: Callable[[], Awaitable[None]] | None = None,
+        prepare: Callable[[Claim], Awaitable[None]] | None = None,
     ) -> None:
         self._prepare = prepare
         self._database = database
@@ -174,7 +174,7 @@ class RunExecutor:
         try:
             try:
                 if self._prepare is not None:
-                    await self._prepare()
+                    await self._prepare(claim)
                 run = self._execution(claim, writer)
                 with counting(calls):
                     end = await run.drive(control)

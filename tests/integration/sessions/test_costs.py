@@ -31,8 +31,8 @@ UPDATE_CALLS = 14
 #: Of the new flow by a form; each is a round trip, in which it says for whom it acts, too. Events and notices
 #: are not among them: how many go together depends on time. Nor is what the worker asks for its jobs and looks after
 #: now and then, nor whether the node types are still those of a second ago.
-#: Three of them look whether connections have changed: a key that was just entered counts for the next run.
-STATEMENTS = 42
+#: Three of them are the first look of who waits, which the API's routes do without.
+STATEMENTS = 36
 #: Statements among them that store a step of the graph, with what belongs to it.
 CHECKPOINTS = 9
 #: Rows that the session leaves, and their bytes as Postgres has them.

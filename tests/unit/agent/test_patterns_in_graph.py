@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from flowise_dev_agent.errors import DatabaseUnavailableError
+from flowise_dev_agent.agent import pattern_reuse
+from flowise_dev_agent.errors import PatchError
 from flowise_dev_agent.flowise.models import Credential
 from flowise_dev_agent.knowledge.credential_store import CredentialStore
 from flowise_dev_agent.knowledge.pattern_library import PatternLibrary
@@ -150,10 +151,10 @@ async def test_a_plan_whose_pattern_falls_away_adds_every_node(monkeypatch: pyte
     rows = MemoryPatterns()
     await build(rows, FORM)
 
-    async def lost(*_: object) -> None:
-        raise DatabaseUnavailableError("gone")
+    def refused(*_: object, **__: object) -> None:
+        raise PatchError("gone")
 
-    monkeypatch.setattr(rows, "touch", lost)
+    monkeypatch.setattr(pattern_reuse, "trimmed", refused)
     assert await steps_of(rows, SIMILAR_FORM) == [
         "Add and connect Conversation Chain, OpenAI.",
         "Add and connect Buffer Window Memory.",

@@ -46,10 +46,6 @@ class MemoryPatterns:
                 row, success_count=row.success_count + accepted, failure_count=row.failure_count + (not accepted)
             )
 
-    async def touch(self, owner: str, pattern_id: int) -> None:
-        self._check()
-        self.rows[pattern_id] = replace(self.rows[pattern_id], last_used_at=datetime.now(UTC))
-
     def _check(self) -> None:
         if self.broken:
             raise DatabaseUnavailableError("The database does not answer.")

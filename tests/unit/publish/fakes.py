@@ -141,11 +141,13 @@ class FakeIntents:
 
     async def open(self, lease: Any, *, key: UUID, **values: Any) -> WriteIntent:
         earlier = self.rows.get(key)
+        creates = [row for row in self.rows.values() if (row.op, row.tag) == ("create", values["tag"])]
         if earlier is None:
             self.rows[key] = WriteIntent(key=key, status="open", result=None, created_at=datetime.now(UTC), **values)
         elif earlier.status != "done":
             self.rows[key] = replace(earlier, status="open", result=None, unsure=True)
-        return replace(self.rows[key], is_new=earlier is None or not earlier.may_have_landed)
+        is_new = earlier is None or not earlier.may_have_landed
+        return replace(self.rows[key], is_new=is_new, creates=creates)
 
     async def finish(self, lease: Any, key: UUID, *, status: Any, result: dict[str, Any]) -> None:
         write = self.rows[key]
