@@ -140,7 +140,7 @@ class EventWriter:
             _count(event)
             self._put_live(event)
         elif event.artifact is not None:
-            self.put(_with_artifact(event, event.artifact, self._session_id, self._lease.run_id))
+            self.put(_with_artifact(event, event.artifact))
         elif event.data.event_type in _NODE_TYPES:
             _count(event)
             self.put(new_event(event.data, node=event.node, phase=event.phase, summary=event.summary))
@@ -286,16 +286,12 @@ def _stored(data: EventData) -> JsonObject:
     return data.fitted_json(MAX_DATA_BYTES, exclude_defaults=True)
 
 
-def _with_artifact(event: NodeEvent, artifact: NodeArtifact, session_id: UUID, run_id: UUID) -> NewEvent:
-    """Make the event that announces an artifact and carries it to be stored."""
+def _with_artifact(event: NodeEvent, artifact: NodeArtifact) -> NewEvent:
+    """Make the event that announces an artifact and carries it to be stored. Reading adds where it stands."""
     id_, kind, request = uuid4(), artifact.payload.artifact_type, current_request()
     data = NodeArtifactData(
         artifact_id=id_,
         artifact_type=kind,
-        flowchart_id=session_id,
-        flowchart_run_id=run_id,
-        flowchart_node_id=event.node,
-        reference=f"/sessions/{session_id}/artifacts/{id_}",
         request_id=request.id,
         correlation_id=request.trace_id,
     )
@@ -303,7 +299,7 @@ def _with_artifact(event: NodeEvent, artifact: NodeArtifact, session_id: UUID, r
     new = NewArtifact(
         id=id_,
         kind=kind,
-        payload=artifact.payload.fitted_json(MAX_ARTIFACT_BYTES),
+        payload=artifact.payload.fitted_json(MAX_ARTIFACT_BYTES, exclude_defaults=True),
         memory_id=artifact.memory_id,
         answered=artifact.answered,
         request_id=request.id,

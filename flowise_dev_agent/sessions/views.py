@@ -47,7 +47,16 @@ def open_interrupt(row: "SessionRow") -> Interrupt | None:
 
 def event_view(event: "StoredEvent") -> SessionEvent:
     """The view of an event."""
-    return session_event(vars(event))
+    fields: dict[str, Any] = vars(event)
+    if event.type == "node_artifact:persisted":
+        of_event = {
+            "flowchart_id": event.session_id,
+            "flowchart_run_id": event.run_id,
+            "flowchart_node_id": event.node,
+            "reference": f"/sessions/{event.session_id}/artifacts/{event.data.get('artifact_id')}",
+        }
+        fields = {**fields, "data": {**of_event, **event.data}}
+    return session_event(fields)
 
 
 def _common(row: "SessionRow", link: ChatflowLink) -> dict[str, Any]:
