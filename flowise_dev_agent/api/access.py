@@ -123,6 +123,7 @@ ROUTES: Final[Mapping[str, tuple[Right, ...]]] = {
     "GET /nodes/{name}": READ,
     "POST /nodes/{name}/options": READ,
     "GET /document-stores": READ,
+    "GET /variables": READ,
     "POST /document-stores/{store_id}/refresh": APPROVE,
     "GET /credentials": READ,
     "GET /credentials/types": READ,

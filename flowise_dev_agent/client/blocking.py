@@ -196,6 +196,7 @@ class SyncAgentClient:
     create_credential = _Call(AgentClient.create_credential)
     instances = _Call(AgentClient.instances)
     knowledge = _Call(AgentClient.knowledge)
+    variables = _Call(AgentClient.variables)
     document_stores = _Call(AgentClient.document_stores)
     refresh_document_store = _Call(AgentClient.refresh_document_store)
     refresh = _Call(AgentClient.refresh)

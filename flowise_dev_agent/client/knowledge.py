@@ -10,7 +10,7 @@ from flowise_dev_agent.schemas.credentials import CreatedCredential, CredentialL
 from flowise_dev_agent.schemas.document_stores import DocumentStoreList, RefreshedStore
 from flowise_dev_agent.schemas.knowledge import KnowledgeList, RefreshView
 from flowise_dev_agent.schemas.node_artifacts import Memory, MemoryDetail, MemoryKind, MemoryPage, NewMemory
-from flowise_dev_agent.schemas.nodes import CatalogueHits, NodeOptions, NodeTypeDetails, NodeTypePage
+from flowise_dev_agent.schemas.nodes import CatalogueHits, NodeOptions, NodeTypeDetails, NodeTypePage, VariableList
 from flowise_dev_agent.schemas.patterns import ImportResult, PatternFile, PatternList
 from flowise_dev_agent.schemas.service import InstanceList
 
@@ -89,6 +89,10 @@ class KnowledgeCalls(Http):
     async def knowledge(self) -> KnowledgeList:
         """Read the state of the knowledge of each Flowise server, and its last refresh."""
         return await self._get(KnowledgeList, "/knowledge")
+
+    async def variables(self, instance: str | None = None) -> VariableList:
+        """List the variables of a Flowise server by name, without values."""
+        return await self._get(VariableList, "/variables", instance=instance)
 
     async def document_stores(self, instance: str | None = None) -> DocumentStoreList:
         """List the document stores of a Flowise server."""

@@ -25,6 +25,8 @@ _FORMATS: Final[Mapping[str, str]] = {
     "datePicker": "date",
     "timePicker": "time",
 }
+#: Load methods that list what the flow itself holds.
+_FROM_FLOW: Final[Mapping[str, str]] = {"listPreviousNodes": "steps", "listRuntimeStateKeys": "state"}
 _LISTS: Final = frozenset({"options", "asyncOptions", "tabs"})
 _SEVERAL: Final = frozenset({"multiOptions", "asyncMultiOptions", "weekDaysPicker", "monthDaysPicker"})
 
@@ -34,8 +36,9 @@ def node_form(schema: NodeSchema, listed: Mapping[str, Sequence[OptionView]]) ->
     options that the server has, by field.
 
     Keys beginning with `x-`: `x-show`, `x-hide` (conditions on other fields), `x-lists-options` (the server lists what
-    may be set), `x-config` (the field that holds the settings of the type that is chosen here: `GET /nodes/{type}` has
-    their form), `x-variables` (takes values of other nodes), `x-additional` (behind a button in the editor), `x-rows`.
+    may be set), `x-from-flow` (`steps` before the node, or keys of the flow's `state`), `x-config` (the field that
+    holds the settings of the type that is chosen here: `GET /nodes/{type}` has their form), `x-variables` (takes values
+    of other nodes), `x-additional` (behind a button in the editor), `x-rows`.
     """
     entries = [entry for entry in schema.input_definitions if entry["type"] in PARAM_TYPES and not entry.get("hidden")]
     return {"title": schema.label, **_object(entries, listed, 0)}
@@ -69,10 +72,12 @@ def _field(entry: InputEntry, listed: Sequence[OptionView], depth: int) -> JsonO
         if value := entry.get(key):
             about[name] = value  # pyright: ignore[reportArgumentType] - JSON of the node type
     for key, name in (
-        ("acceptVariable", "x-variables"), ("additionalParams", "x-additional"), ("loadMethod", "x-lists-options"),
+        ("acceptVariable", "x-variables"), ("additionalParams", "x-additional"),
     ):  # fmt: skip
         if entry.get(key):
             about[name] = True
+    if method := entry.get("loadMethod"):
+        about |= {"x-from-flow": _FROM_FLOW[method]} if method in _FROM_FLOW else {"x-lists-options": True}
     if entry.get("loadConfig"):
         about["x-config"] = f"{entry['name']}Config"
     return about | _type(entry, kind, listed, depth)

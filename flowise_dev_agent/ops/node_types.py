@@ -26,12 +26,15 @@ from flowise_dev_agent.schemas.nodes import (
     NodeTypePage,
     NodeTypeView,
     OptionView,
+    VariableList,
+    VariableView,
 )
 from flowise_dev_agent.sessions.agent import Agent
 from flowise_dev_agent.texts import text
 
 _MOST: Final = 500
 _DESCRIPTION_CHARS: Final = 300
+_NAME_CHARS: Final = 200
 #: Most fields that are looked up together, most options of a field, and seconds for all of them.
 _MOST_LISTS: Final = 8
 _MOST_OPTIONS: Final = 300
@@ -148,6 +151,17 @@ class NodeTypes:
                 OptionView(name=str(option["name"]), label=str(option.get("label") or option["name"]))
                 for option in listed.options
             ],
+        )
+
+    async def variables(self, instance: str | None) -> VariableList:
+        """Variables of a server by name, without values."""
+        known = self._agent.instances.resolve(instance)
+        rows = (await self._agent.instances.client(known).list_variables())[:_MOST]
+        named = {
+            str(row["name"])[:_NAME_CHARS]: str(row.get("type") or "")[:_NAME_CHARS] for row in rows if "name" in row
+        }
+        return VariableList(
+            instance=known, variables=[VariableView(name=name, type=named[name]) for name in sorted(named)]
         )
 
     async def icons(self, instance: str | None, names: Sequence[str]) -> NodeIcons:

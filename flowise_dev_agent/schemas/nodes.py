@@ -58,9 +58,24 @@ class NodeTypeDetails(Contract):
     card: str
     form: JsonObject = Field(
         description="JSON Schema of its fields, without connections and credential. Keys with `x-` say what a form "
-        "needs beside it: `x-show`, `x-hide`, `x-options`, `x-lists-options`, `x-config`, `x-variables`, `x-additional`"
+        "needs beside it: `x-show`, `x-hide`, `x-options`, `x-lists-options`, `x-from-flow`, `x-config`, "
+        "`x-variables`, `x-additional`"
     )
     examples: list[NodeExample] = Field(default_factory=list, description="With `examples=true`.")
+
+
+class VariableView(Contract):
+    """A variable of a Flowise server, without its value: flows read it as `$vars.name`."""
+
+    name: str
+    type: str = Field(description="`static`, or `runtime` for one of the server's environment.")
+
+
+class VariableList(Contract):
+    """The variables of a Flowise server."""
+
+    instance: str
+    variables: list[VariableView]
 
 
 class OptionsRequest(RequestBody):

@@ -24,6 +24,7 @@ from flowise_dev_agent.schemas.nodes import (
     NodeTypeDetails,
     NodeTypePage,
     OptionsRequest,
+    VariableList,
 )
 from flowise_dev_agent.schemas.service import InstanceList
 
@@ -46,6 +47,12 @@ async def list_instances(request: Request) -> InstanceList:
 async def list_document_stores(request: Request, instance: Instance = None) -> DocumentStoreList:
     """The document stores of a Flowise server, which flows can answer from; without their settings."""
     return await document_stores(engine(request).instances, instance)
+
+
+@router.get("/variables", responses=declared(*FLOWISE))
+async def list_variables(request: Request, instance: Instance = None) -> VariableList:
+    """The variables of a Flowise server by name, never their values."""
+    return await engine(request).node_types.variables(instance)
 
 
 @router.post(

@@ -16,8 +16,8 @@ from flowise_dev_agent.patch.model.ops import Connect
 from flowise_dev_agent.patch.model.outputs import Output
 from flowise_dev_agent.patch.model.schema import NodeSchema, Schemas
 from flowise_dev_agent.patch.model.suggest import closest
-from flowise_dev_agent.patch.model.values import normalize
-from flowise_dev_agent.patch.model.visibility import row_fields
+from flowise_dev_agent.patch.model.values import is_empty, normalize
+from flowise_dev_agent.patch.model.visibility import row_fields, with_defaults
 
 #: Types of fields that hold several options.
 _OPTION_LISTS: Final = frozenset({"multiOptions", "asyncMultiOptions"})
@@ -94,6 +94,32 @@ def derive_fields(batch: Batch) -> None:
         _type_rows(batch, node_id)
         _derive_branches(batch, node_id)
         _derive_configs(batch, node_id)
+
+
+def complete_conditions(batch: Batch) -> None:
+    """Set an empty field on which another one hangs, where a value of the batch counts with one choice only.
+
+    A description of an approval counts only with the type "fixed": without it the editor shows it not at all.
+    """
+    for node_id in sorted(batch.changed & batch.nodes.keys()):
+        node = batch.nodes[node_id]
+        before = next((one.inputs for one in batch.base.nodes if one.id == node_id), {})
+        read = with_defaults(node.params, node.inputs)
+        wanted: dict[str, set[str]] = {}
+        for entry in node.params:
+            value = node.inputs.get(entry["name"])
+            if is_empty(value) or value in (entry.get("default"), before.get(entry["name"])):
+                continue
+            for master, choice in (entry.get("show") or {}).items():
+                if master in node.params_by_name and is_empty(read.get(master)):
+                    choices = choice if isinstance(choice, list) else [choice]
+                    wanted.setdefault(master, set()).update(str(one) for one in choices)
+        for master, choices in wanted.items():
+            definition = node.params_by_name[master][0]
+            if len(choices) == 1 and definition["type"] == "options":
+                value, problem = normalize(definition, next(iter(choices)))
+                if problem is None:
+                    batch.set_input(node_id, master, value)
 
 
 def name_loop_targets(batch: Batch) -> None:

@@ -11,7 +11,7 @@ from functools import cached_property
 from itertools import chain
 from typing import Any
 
-from flowise_dev_agent.patch.compile.agentflow import derive_fields, name_loop_targets
+from flowise_dev_agent.patch.compile.agentflow import complete_conditions, derive_fields, name_loop_targets
 from flowise_dev_agent.patch.compile.batch import Batch
 from flowise_dev_agent.patch.compile.connect_op import connect
 from flowise_dev_agent.patch.compile.credentials import bind_chosen, bind_credential
@@ -113,6 +113,7 @@ def compile_ops(
     for index, op in enumerate(ops):
         phases[_phase(op)].append((index, op))
     _apply(batch, chain.from_iterable(phases[: _SET_FIELDS + 1]))
+    complete_conditions(batch)
     derive_fields(batch)
     # A tool is chosen before its settings, in whatever order they are given.
     for index, op, name, value in sorted(batch.deferred, key=lambda one: (one[0], _depth(one[2]))):

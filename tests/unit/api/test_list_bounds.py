@@ -28,7 +28,9 @@ ENDS: Final = {
     "a trace is cut where it is stored": {"get_session_trace", "get_flow_test_trace"},
     "the settings name them": {"list_certificate_keys", "get_settings", "list_instances", "list_knowledge", "get_info"},
     "what is shown of them is cut": {"get_flow_reach"},
-    "Flowise has them": {"list_credentials", "list_credential_types", "list_document_stores", "get_node"},
+    "Flowise has them": {
+        *("list_credentials", "list_credential_types", "list_document_stores", "list_variables", "get_node"),
+    },
     "the first gaps are named": {"verify_audit"},
     "a test set has at most 50 tests, of a guard the newest results are shown": {"get_test_set", "get_guard"},
     "there are four scopes": {"get_current_key"},

@@ -147,6 +147,23 @@ async def test_a_node_type_has_a_form_with_its_fields_and_their_conditions(node_
     assert agent["properties"]["agentModel"]["x-config"] == "agentModelConfig"
     assert agent["properties"]["agentMessages"]["items"]["properties"]["content"]["x-variables"] is True
     assert "agentModel" in agent["required"]
+    # Chosen from the flow itself: the server has nothing to list.
+    loop: Any = (await node_types.details(None, "loopAgentflow")).form["properties"]
+    assert loop["loopBackToNode"]["x-from-flow"] == "steps"
+    assert "x-lists-options" not in loop["loopBackToNode"]
+    assert loop["loopUpdateState"]["items"]["properties"]["key"]["x-from-flow"] == "state"
+
+
+async def test_variables_of_a_server_are_named_without_their_values(bench: Bench, node_types: NodeTypes) -> None:
+    async def rows() -> Any:
+        return [{"name": "shop", "type": "static", "value": "secret"}, {"name": "city"}, {"type": "static"}]
+
+    bench.flowise.list_variables = rows  # type: ignore[method-assign]
+
+    found = await node_types.variables(None)
+
+    assert [(one.name, one.type) for one in found.variables] == [("city", ""), ("shop", "static")]
+    assert "secret" not in found.model_dump_json()
 
 
 def _rest(fields: Any) -> dict[str, Any]:

@@ -551,6 +551,35 @@ def test_a_loop_names_its_target_by_id_and_title_whatever_an_op_says(target: str
     assert _data(graph, "loopAgentflow_0")["inputs"]["loopBackToNode"] == f"agentAgentflow_0-{title}"
 
 
+@pytest.mark.parametrize(
+    ("said", "kind"),
+    [
+        ({"humanInputDescription": "Send it?"}, "fixed"),
+        ({"humanInputModel": "chatOpenAI"}, "dynamic"),
+        ({"humanInputDescription": "Send it?", "humanInputModel": "chatOpenAI"}, ""),
+        ({"humanInputEnableFeedback": False}, ""),
+    ],
+)
+def test_an_empty_field_gets_the_only_choice_with_which_what_is_said_counts(
+    said: Flow, kind: str, schemas: Schemas
+) -> None:
+    flow = compile_ops(GraphIR.empty(), [_add("humanInputAgentflow", **said)], schemas).graph
+
+    assert _data(flow, "humanInputAgentflow_0")["inputs"]["humanInputDescriptionType"] == kind
+
+
+def test_a_stored_value_that_counts_for_nothing_chooses_nothing(schemas: Schemas) -> None:
+    step = _add("humanInputAgentflow", humanInputDescription="Send it?")
+    none = UnsetParam(node_id="humanInputAgentflow_0", param_name="humanInputDescriptionType")
+    base = compile_ops(compile_ops(GraphIR.empty(), [step], schemas).graph, [none], schemas).graph
+    named = SetLabel(node_id="humanInputAgentflow_0", label="Ask")
+
+    inputs = _data(compile_ops(base, [named], schemas).graph, "humanInputAgentflow_0")["inputs"]
+
+    assert "humanInputDescriptionType" not in inputs
+    assert inputs["humanInputDescription"] == "Send it?"
+
+
 def test_a_field_of_the_row_behind_the_last_adds_that_row(schemas: Schemas) -> None:
     path = "conditionAgentScenarios"
     add = AddNode(

@@ -2,9 +2,9 @@
 import { useContext } from "react";
 import type { CanvasNode } from "../api/types";
 import { t } from "../i18n";
-import { findingText } from "../i18n/texts";
 import { type Building, cut, isStep, portName } from "./building";
 import { EditingContext } from "./edits";
+import { goTo, isJoin, placeOf, saidAt } from "./mending";
 
 /** Findings that are shown at once: more of them would push the fields away that mend them. */
 const FEW = 2;
@@ -13,7 +13,6 @@ export function BuildSection({ node, building }: { node: CanvasNode; building: B
   const editing = useContext(EditingContext);
   if (!editing) return null;
   const found = building.findings.get(node.id) ?? [];
-  const port = (side: "inputs" | "outputs", name: string) => node[side].find((one) => one.name === name);
   return (
     <div className="stack tight build-section">
       {found.length > 0 && (
@@ -23,17 +22,29 @@ export function BuildSection({ node, building }: { node: CanvasNode; building: B
           </summary>
           <ul className="plain stack tight" aria-label={t("What is missing here")}>
             {found.map((one) => {
-              const input = one.code === "REQUIRED_ANCHOR_UNCONNECTED" ? port("inputs", one.field) : undefined;
+              const place = placeOf(one, node);
               return (
                 <li key={`${one.code} ${one.field}`} className={one.severity === "error" ? "note bad" : "note warn"}>
-                  <p>{findingText(one)}</p>
-                  {input && (
-                    <button
-                      type="button"
-                      className="button small"
-                      onClick={() => building.ask({ kind: "input", node, port: input })}
-                    >
-                      {t("Choose what goes there")}
+                  <p>{saidAt(one, node)}</p>
+                  {place && (
+                    <button type="button" className="button small" onClick={() => building.ask(place)}>
+                      {place.kind === "input" ? t("Choose what goes there") : t("Choose what follows")}
+                    </button>
+                  )}
+                  {isJoin(one) &&
+                    ends(building, node, node.inputs[0]?.id ?? "").map(({ edge, other }) => (
+                      <button
+                        key={edge.id}
+                        type="button"
+                        className="button small"
+                        onClick={() => editing.add(cut(edge))}
+                      >
+                        {t("Disconnect {{node}}", { node: other.label })}
+                      </button>
+                    ))}
+                  {!place && !isJoin(one) && one.field && (
+                    <button type="button" className="button small" onClick={() => goTo(one.field)}>
+                      {t("Go to the field")}
                     </button>
                   )}
                 </li>
@@ -67,7 +78,9 @@ export function BuildSection({ node, building }: { node: CanvasNode; building: B
                 <span>{portName(node, side, index) || (side === "inputs" ? t("Steps before") : t("Next step"))}</span>
                 {ends(building, node, one.id).map(({ edge, other }) => (
                   <span key={edge.id} className="chip">
-                    {other.label}
+                    <button type="button" className="button plain small" onClick={() => building.choose(other.id)}>
+                      {other.label}
+                    </button>
                     <button
                       type="button"
                       className="button plain small"

@@ -17,6 +17,7 @@ import {
   fits,
   isStep,
   keepCopied,
+  leadsBack,
   lineOf,
   type Place,
   pasted,
@@ -27,7 +28,8 @@ import { type Edit, type Editing, EditingContext, edited, freeId, opsOf, useEdit
 import { FlowCanvas } from "./FlowCanvas";
 import { Legend } from "./FlowDiff";
 import { inWords } from "./layout";
-import { type Marked, previewed, unmarked } from "./merge";
+import { newFindings } from "./mending";
+import { type Marked, previewed, unmarked, withoutMarks } from "./merge";
 import { NodeDetails } from "./NodeDetails";
 import { Outline } from "./Outline";
 
@@ -39,11 +41,12 @@ export function useBuild(chatflowId: string | null, instance: string | undefined
   const ops = opsOf(editing.edits);
   const preview = useQuery(flowPreview(chatflowId, instance, editing.base, ops));
   const { data, isPlaceholderData } = preview;
+  const [chosen, choose] = useState<string | null>(null);
   const first = editing.edits.length > 0 && !editing.base && data && !isPlaceholderData ? data.sha256 : "";
   useEffect(() => {
     if (first) editing.rebase(first);
   });
-  return { editing, drawn: data, error: preview.error };
+  return { editing, drawn: data, error: preview.error, chosen, choose };
 }
 
 interface Props {
@@ -53,11 +56,13 @@ interface Props {
   editing: Editing;
   drawn: FlowPreview | undefined;
   error: Error | null;
+  /** The node whose details are shown. */
+  chosen: string | null;
+  choose: (id: string | null) => void;
   actions: Record<string, (() => void) | null>;
 }
 
-export function Builder({ graph, instance, editing, drawn, error, actions }: Props) {
-  const [chosen, choose] = useState<string | null>(null);
+export function Builder({ graph, instance, editing, drawn, error, chosen, choose, actions }: Props) {
   const [picked, pick] = useState<string[]>([]);
   // On a phone nothing can be dragged: the list is the editor.
   const [listed, list] = useState(isNarrow);
@@ -65,7 +70,9 @@ export function Builder({ graph, instance, editing, drawn, error, actions }: Pro
   const queries = useQueryClient();
   const flow = useMemo<Marked>(() => {
     const base = drawn ? previewed(drawn.preview) : graph ? unmarked(graph) : { nodes: [], edges: [] };
-    return edited(base, editing.edits);
+    const shown = edited(base, editing.edits);
+    // Of a new flow everything is new: that needs no mark.
+    return graph ? shown : withoutMarks(shown);
   }, [drawn, graph, editing.edits]);
   const nodes = useMemo(() => flow.nodes.filter((one) => one.mark !== "removed").map((one) => one.node), [flow]);
   const edges = useMemo(() => flow.edges.filter((one) => one.mark !== "removed").map((one) => one.edge), [flow]);
@@ -81,6 +88,10 @@ export function Builder({ graph, instance, editing, drawn, error, actions }: Pro
   function connect(at: Place, other: CanvasNode) {
     if (at.kind !== "input" && at.kind !== "output") return;
     const [from, to] = at.kind === "input" ? [other, at.node] : [at.node, other];
+    if (leadsBack({ edges }, from, to)) {
+      const output = at.kind === "output" ? at.port : from.outputs[0];
+      return output && building.goBack(from, output, to);
+    }
     const outputs = at.kind === "input" ? from.outputs : [at.port];
     const inputs = at.kind === "input" ? [at.port] : to.inputs;
     for (const output of outputs)
@@ -112,16 +123,10 @@ export function Builder({ graph, instance, editing, drawn, error, actions }: Pro
     editing.add(...ops);
     choose(ids.length === 1 ? (ids[0] ?? null) : null);
   }
-  const findings = useMemo(
-    () =>
-      Map.groupBy(
-        drawn?.findings.filter((one) => one.origin !== "base" && one.op_index === null) ?? [],
-        (one) => one.where,
-      ),
-    [drawn],
-  );
+  const findings = useMemo(() => Map.groupBy(newFindings(drawn), (one) => one.where), [drawn]);
   const building: Building = {
     ask,
+    choose,
     nodes,
     edges,
     findings: editing.edits.length > 0 ? findings : NO_FINDINGS,

@@ -1,6 +1,6 @@
 /** The list of changes to a flow that is built by hand: in words, each can be taken out, all can be built and tested. */
 import { useMutation } from "@tanstack/react-query";
-import { useContext, useState } from "react";
+import { useContext, useEffect, useRef, useState } from "react";
 import type { FlowPreview } from "../api/types";
 import { t } from "../i18n";
 import { findingText } from "../i18n/texts";
@@ -9,9 +9,12 @@ import { HandEdit } from "../session/HandEdits";
 import { ErrorNote } from "../ui/ErrorNote";
 import { EditingContext } from "./edits";
 import { useHandSession } from "./handSession";
+import { blocking } from "./mending";
 
 /** Moves that are told as one. */
 const MANY = 4;
+/** More of what is missing than this is folded. */
+const FEW = 3;
 
 interface Props {
   /** Null for a new flow. */
@@ -20,19 +23,29 @@ interface Props {
   name: string;
   /** As of these changes, or of those before. */
   drawn: FlowPreview | undefined;
+  /** Show a node, where what is missing can be filled in. */
+  onShow: (node: string) => void;
 }
 
-export function ChangeList({ chatflowId, instance, name, drawn }: Props) {
+export function ChangeList({ chatflowId, instance, name, drawn, onShow }: Props) {
   const editing = useContext(EditingContext);
   const [title, setTitle] = useState(t("New flow"));
   const named = chatflowId ? t("Changed by hand: {{flow}}", { flow: name }).slice(0, 120) : title.trim();
   const start = useHandSession(chatflowId, instance);
   const build = useMutation({ mutationFn: () => start({ session_name: named }) });
+  const list = useRef<HTMLOListElement>(null);
+  const number = editing?.edits.length ?? 0;
+  // The newest is in sight.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: as soon as there is another one
+  useEffect(() => {
+    if (list.current) list.current.scrollTop = list.current.scrollHeight;
+  }, [number, drawn]);
   if (!editing) return null;
   const { edits } = editing;
   const told = drawn?.edits.length === edits.length ? drawn.edits : [];
   const wrong = (index: number) => drawn?.findings.find((one) => one.op_index === index);
   const broken = edits.some((_, index) => told.length > 0 && wrong(index)?.severity === "error");
+  const missing = edits.length > 0 ? blocking(drawn) : [];
   // Tidying up is one change to a person.
   const moved = edits.filter((one) => one.op_type === "SetPosition");
   const touched = edits.length > 0 || Boolean(editing.undo ?? editing.redo);
@@ -66,7 +79,7 @@ export function ChangeList({ chatflowId, instance, name, drawn }: Props) {
         </div>
       )}
       {edits.length > 0 && (
-        <ol className="change-steps" aria-label={t("Your changes")}>
+        <ol ref={list} className="change-steps" aria-label={t("Your changes")}>
           {moved.length >= MANY && (
             <li>
               <span className="change-words">{t("Moved: {{number}} nodes", { number: moved.length })}</span>
@@ -111,11 +124,33 @@ export function ChangeList({ chatflowId, instance, name, drawn }: Props) {
           <input value={title} maxLength={120} onChange={({ target }) => setTitle(target.value)} />
         </label>
       )}
+      {missing.length > 0 && (
+        <details className="note bad" open={missing.length <= FEW}>
+          <summary>{t("Before it can be built: {{number}} to mend", { number: missing.length })}</summary>
+          <ul className="plain stack tight" aria-label={t("What is missing")}>
+            {missing.map((one) => (
+              <li key={`${one.where} ${one.code} ${one.field}`}>
+                {findingText(one)}{" "}
+                <button type="button" className="button small" onClick={() => onShow(one.where)}>
+                  {t("Show")}
+                </button>
+              </li>
+            ))}
+          </ul>
+        </details>
+      )}
       <div>
         <button
           type="button"
           className="button primary"
-          disabled={build.isPending || edits.length === 0 || broken || drawn?.stale || (!chatflowId && !title.trim())}
+          disabled={
+            build.isPending ||
+            edits.length === 0 ||
+            broken ||
+            missing.length > 0 ||
+            drawn?.stale ||
+            (!chatflowId && !title.trim())
+          }
           onClick={() => build.mutate()}
         >
           {build.isPending ? t("Starting…") : t("Build and test")}

@@ -31,7 +31,7 @@ export function CredentialField({ nodeId, path, types, bound, instance }: Props)
   const choose = (credential_id: string, credential_type: string) =>
     editing.add({ op_type: "BindCredential", node_id: nodeId, credential_id, credential_type, ...(path && { path }) });
   return (
-    <div className="field">
+    <div className="field" data-field={path || "credential"}>
       <label htmlFor={id}>{t("Credential")}</label>
       <select
         id={id}

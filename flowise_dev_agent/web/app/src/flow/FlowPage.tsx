@@ -23,7 +23,8 @@ import "../session/session.css";
 export function FlowPage({ params }: { params: Record<string, string> }) {
   const { id = "", instance, action } = params;
   const { data, error, isPending } = useQuery(flowGraph(id, instance));
-  const { editing, drawn, error: wrong } = useBuild(id, data?.flow.instance ?? instance);
+  const { error: wrong, ...build } = useBuild(id, data?.flow.instance ?? instance);
+  const { editing, drawn, choose } = build;
   const [view, setView] = useState<View>(action === "try" ? "try" : "chat");
   const pointing = useHighlight(() => {
     if (isNarrow()) setView("picture");
@@ -92,7 +93,16 @@ export function FlowPage({ params }: { params: Record<string, string> }) {
             <p className="turn theirs">{t("What should be different? Say it below, in your own words.")}</p>
             <Earlier chatflowId={id} instance={flow.instance} />
             <EditingContext value={editing}>
-              <ChangeList chatflowId={id} instance={flow.instance} name={flow.name} drawn={drawn} />
+              <ChangeList
+                chatflowId={id}
+                instance={flow.instance}
+                name={flow.name}
+                drawn={drawn}
+                onShow={(node) => {
+                  setView("picture");
+                  choose(node);
+                }}
+              />
               <NextSteps chatflowId={id} instance={flow.instance} url={flow.url} onTry={() => setView("try")} />
             </EditingContext>
           </>
@@ -102,7 +112,7 @@ export function FlowPage({ params }: { params: Record<string, string> }) {
             key={id}
             graph={graph}
             instance={flow.instance}
-            {...{ editing, drawn }}
+            {...build}
             error={wrong}
             actions={{ [t("Try it")]: () => setView("try") }}
           />
@@ -117,7 +127,7 @@ export function FlowPage({ params }: { params: Record<string, string> }) {
 export function NewFlowPage() {
   const { data } = useQuery(health());
   const [instance = ""] = Object.keys(data?.flowise ?? {});
-  const { editing, drawn, error } = useBuild(null, undefined);
+  const build = useBuild(null, undefined);
   const [view, setView] = useState<View>("picture");
   return (
     <Workbench
@@ -135,12 +145,21 @@ export function NewFlowPage() {
       talk={
         <>
           <p className="turn theirs">{t("Build it by hand: nothing is written until it is built and tested.")}</p>
-          <EditingContext value={editing}>
-            <ChangeList chatflowId={null} instance={undefined} name="" drawn={drawn} />
+          <EditingContext value={build.editing}>
+            <ChangeList
+              chatflowId={null}
+              instance={undefined}
+              name=""
+              drawn={build.drawn}
+              onShow={(node) => {
+                setView("picture");
+                build.choose(node);
+              }}
+            />
           </EditingContext>
         </>
       }
-      picture={<Builder graph={null} instance={instance} {...{ editing, drawn, error }} actions={{}} />}
+      picture={<Builder graph={null} instance={instance} {...build} actions={{}} />}
       tryOut={null}
     />
   );

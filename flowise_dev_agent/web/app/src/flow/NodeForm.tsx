@@ -6,6 +6,7 @@ import type { CanvasNode } from "../api/types";
 import { t } from "../i18n";
 import { ErrorNote } from "../ui/ErrorNote";
 import { asked, type FormField, fieldsOf, type Schema } from "../ui/form/schema";
+import { BuildingContext } from "./building";
 import { CredentialField } from "./CredentialField";
 import { EditingContext, type EditValue, editOf, valuesOf } from "./edits";
 import { ParamFiles } from "./ParamFiles";
@@ -13,6 +14,7 @@ import { editable, Setting } from "./Settings";
 
 export function NodeForm({ node, instance }: { node: CanvasNode; instance: string }) {
   const editing = useContext(EditingContext);
+  const building = useContext(BuildingContext);
   const type = useQuery({ ...nodeType(node.name, instance), enabled: editing !== null });
   // A field keeps its place, and with it the focus, when it gets a value.
   const [opened] = useState(node);
@@ -22,8 +24,13 @@ export function NodeForm({ node, instance }: { node: CanvasNode; instance: strin
   const values = valuesOf(node, all);
   const fields = asked(all, values).filter(editable);
   const before = valuesOf(opened, all);
+  const needs = (building?.findings.get(node.id) ?? [])
+    .filter((one) => one.code === "REQUIRED_PARAM_MISSING" && one.severity === "error")
+    .map((one) => one.field);
   const isFolded = ({ name, schema }: FormField) =>
-    schema["x-additional"] && (before[name] ?? schema.default ?? "").toString() === (schema.default ?? "").toString();
+    schema["x-additional"] &&
+    !needs.includes(name) &&
+    (before[name] ?? schema.default ?? "").toString() === (schema.default ?? "").toString();
   const [first, more] = [fields.filter((one) => !isFolded(one)), fields.filter(isFolded)];
   const removed = editing.edits.some((one) => one.op_type === "RemoveNode" && one.node_id === node.id);
   const draw = (field: FormField) => {
@@ -53,7 +60,7 @@ export function NodeForm({ node, instance }: { node: CanvasNode; instance: strin
     const setting = (
       <Setting
         key={name}
-        {...{ field, type: node.name, instance, values }}
+        {...{ field, type: node.name, instance, values, needs }}
         {...(editing.builds && { nodeId: node.id })}
         onSet={(path, value) => editing.set(node.id, path, value as EditValue)}
       />

@@ -1,12 +1,14 @@
 /** Fields of a node type with what the server lists for them, and with the settings of what is chosen in them. */
 import { useQuery } from "@tanstack/react-query";
-import type { ReactNode } from "react";
+import { type ReactNode, useContext } from "react";
 import { nodeOptions, nodeType } from "../api/queries";
 import { t } from "../i18n";
 import { ErrorNote } from "../ui/ErrorNote";
 import { Field } from "../ui/form/Fields";
 import { asked, type FormField, fieldsOf, type Schema, type Values } from "../ui/form/schema";
+import { type Building, BuildingContext } from "./building";
 import { CredentialField } from "./CredentialField";
+import { rowsOf } from "./layout";
 
 /** Where the settings of a model or a tool hold their credential. */
 const CREDENTIALS = ["FLOWISE_CREDENTIAL_ID", "credential"];
@@ -25,8 +27,10 @@ interface Props {
   values: Values;
   /** The node that is built, where a credential of what is chosen can be set. */
   nodeId?: string;
-  /** Of the list and its row that the field is in, such as `agentTools[0].`. */
+  /** Before its name in a path: of the list and its row that it is in, such as `agentTools[0].`. */
   within?: string;
+  /** Paths of what must be filled in. */
+  needs?: string[];
   /** With a name, or a path into the settings of what is chosen. */
   onSet: (path: string, value: unknown) => void;
 }
@@ -34,12 +38,15 @@ interface Props {
 const isSaid = (value: unknown): boolean => ["string", "number", "boolean"].includes(typeof value) && value !== "";
 
 /** An edit is an act of its own: it counts when one is done. */
-export function Setting({ field, type, instance, values, nodeId, within = "", onSet }: Props) {
+export function Setting({ field, type, instance, values, nodeId, within = "", needs = [], onSet }: Props) {
+  const building = useContext(BuildingContext);
   const { name, schema } = field;
   const value = values[name];
   const listed = schema["x-lists-options"] ?? false;
   const options = useQuery({ ...nodeOptions(type, name, instance), enabled: listed });
-  const known = options.data?.options.map((one) => ({ value: one.name, label: one.label })) ?? [];
+  const known =
+    options.data?.options.map((one) => ({ value: one.name, label: one.label })) ??
+    (building && nodeId ? fromFlow(schema["x-from-flow"], nodeId, building) : []);
   const config = schema["x-config"];
   const kind = field.kind === "list" ? field.kind : "choice";
   const inRow = (list: FormField, row: Values, setRow: (row: Values) => void, index: number): ReactNode =>
@@ -48,8 +55,9 @@ export function Setting({ field, type, instance, values, nodeId, within = "", on
       .map((one) => (
         <Setting
           key={one.name}
-          {...{ field: one, values: row, type, instance }}
-          {...(nodeId && { nodeId, within: `${name}[${index}].` })}
+          {...{ field: one, values: row, type, instance, needs }}
+          {...(nodeId && { nodeId })}
+          within={`${within}${name}[${index}].`}
           onSet={(path, next) => {
             const [first = "", inner] = path.split(".");
             // Settings belong to what was chosen before.
@@ -61,7 +69,7 @@ export function Setting({ field, type, instance, values, nodeId, within = "", on
         />
       ));
   return (
-    <div>
+    <div data-field={within + name}>
       <Field
         // A name may mean several things, told apart by other fields: each has a control of its own.
         key={field.kind + field.choices.length}
@@ -69,6 +77,8 @@ export function Setting({ field, type, instance, values, nodeId, within = "", on
         field={known.length > 0 || options.isLoading ? { ...field, kind, choices: known } : field}
         value={value}
         counts="left"
+        needs={needs}
+        path={within}
         row={inRow}
         onChange={(next) => next !== undefined && onSet(name, next)}
       />
@@ -82,7 +92,9 @@ export function Setting({ field, type, instance, values, nodeId, within = "", on
           type={value}
           instance={instance}
           values={(values[config] ?? {}) as Values}
-          {...(nodeId && { nodeId, within: `${within}${config}` })}
+          {...(nodeId && { nodeId })}
+          within={`${within}${config}.`}
+          needs={needs}
           onSet={(inner, next) => onSet(`${config}.${inner}`, next)}
         />
       )}
@@ -90,18 +102,38 @@ export function Setting({ field, type, instance, values, nodeId, within = "", on
   );
 }
 
+/** What can be chosen from the flow itself: a step before this one, or a key of the state that the start declares. */
+export function fromFlow(
+  what: "steps" | "state" | undefined,
+  id: string,
+  { nodes, edges }: Pick<Building, "nodes" | "edges">,
+) {
+  if (what === "state")
+    return nodes
+      .flatMap((one) => rowsOf(one, "startState").map(({ key }) => String(key ?? "")))
+      .filter(Boolean)
+      .map((key) => ({ value: key, label: key }));
+  if (what !== "steps") return [];
+  const before = new Set([id]);
+  for (const one of before) for (const edge of edges) if (edge.target === one) before.add(edge.source);
+  return nodes
+    .filter((one) => before.has(one.id) && one.id !== id && one.name !== "startAgentflow")
+    .map(({ id: step, label }) => ({ value: `${step}-${label}`, label }));
+}
+
 /** The settings of a model or a tool inside of a node. */
-function Config({ type, instance, values, nodeId, within = "", onSet }: Omit<Props, "field">) {
+function Config({ type, instance, values, nodeId, within = "", needs = [], onSet }: Omit<Props, "field">) {
   const found = useQuery(nodeType(type, instance));
   if (!found.data) return <ErrorNote error={found.error} />;
   const fields = asked(fieldsOf(found.data.form as Schema), values).filter(
     (one) => editable(one) && one.schema.format !== "file" && one.kind !== "rows",
   );
   const { credentials } = found.data.node;
+  const path = within.slice(0, -1);
   const credential = nodeId && credentials.length > 0 && (
     <CredentialField
       nodeId={nodeId}
-      path={within}
+      path={path}
       types={credentials}
       bound={CREDENTIALS.some((one) => Boolean(values[one]))}
       instance={instance}
@@ -115,7 +147,7 @@ function Config({ type, instance, values, nodeId, within = "", onSet }: Omit<Pro
         <summary>{t("Settings of {{name}}", { name: found.data.node.label })}</summary>
         <div className="stack tight more">
           {fields.map((field) => (
-            <Setting key={field.name} {...{ field, type, instance, values, onSet }} />
+            <Setting key={field.name} {...{ field, type, instance, values, within, needs, onSet }} />
           ))}
         </div>
       </details>

@@ -1,13 +1,13 @@
 /** What can go to a place of a flow: nodes that are there, and types of nodes, the most used ones first. */
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { Command } from "cmdk";
-import { useDeferredValue, useEffect, useRef, useState } from "react";
+import { useContext, useDeferredValue, useEffect, useRef, useState } from "react";
 import { typesFor } from "../api/queries";
 import type { CanvasNode } from "../api/types";
 import { t } from "../i18n";
 import { ErrorNote } from "../ui/ErrorNote";
 import { MOST_SEARCHED, searched, tooLong } from "../ui/tooLong";
-import { classesOf, fits, isStep, type Place } from "./building";
+import { BuildingContext, classesOf, fits, isStep, leadsBack, type Place } from "./building";
 
 interface Props {
   place: Place;
@@ -24,6 +24,9 @@ export function TypePicker({ place, nodes, instance, onType, onNode, onClose }: 
   const [text, setText] = useState("");
   const query = useDeferredValue(searched(text));
   const steps = nodes.some(isStep);
+  const building = useContext(BuildingContext);
+  const goesBack = (node: CanvasNode) =>
+    place.kind === "output" && building !== null && leadsBack(building, place.node, node);
   const found = useQuery({ ...typesFor(instance, query, filterOf(place, steps)), placeholderData: keepPreviousData });
   const types = (found.data?.nodes ?? []).filter(
     (one) =>
@@ -41,8 +44,32 @@ export function TypePicker({ place, nodes, instance, onType, onNode, onClose }: 
     act();
   };
   const title = titleOf(place);
+  const there = here.length > 0 && (
+    <Command.Group key="there" heading={t("In this flow")}>
+      {here.map((node) => (
+        <Command.Item key={node.id} value={`node ${node.id}`} onSelect={chosen(() => onNode(node))}>
+          <span className="clip grow">{goesBack(node) ? t("Back to {{node}}", { node: node.label }) : node.label}</span>
+          <small>{node.id}</small>
+        </Command.Item>
+      ))}
+    </Command.Group>
+  );
+  const fresh = types.length > 0 && (
+    <Command.Group key="new" heading={t("New node")}>
+      {types.map((one) => (
+        <Command.Item key={one.name} value={one.name} onSelect={chosen(() => onType(one.name))}>
+          <span className="clip grow">{one.label}</span>
+          <small>{one.category}</small>
+        </Command.Item>
+      ))}
+    </Command.Group>
+  );
+  // Behind a step a new one is meant more often than a line to one that is there.
+  const newFirst = place.kind === "output";
+  const groups = newFirst ? [fresh, there] : [there, fresh];
+  const ids = [here.map((node) => `node ${node.id}`), types.map((one) => one.name)];
   // The first of what is found now, unless another one is chosen.
-  const shown = [...here.map((node) => `node ${node.id}`), ...types.map((one) => one.name)];
+  const shown = (newFirst ? ids.toReversed() : ids).flat();
   const [selected, select] = useState("");
   return (
     <dialog ref={dialog} className="palette" aria-label={title} onClose={onClose}>
@@ -60,26 +87,7 @@ export function TypePicker({ place, nodes, instance, onType, onNode, onClose }: 
         <ErrorNote error={found.error} />
         <Command.List label={t("Found")}>
           <Command.Empty>{found.isPending ? t("Loading…") : t("Nothing found.")}</Command.Empty>
-          {here.length > 0 && (
-            <Command.Group heading={t("In this flow")}>
-              {here.map((node) => (
-                <Command.Item key={node.id} value={`node ${node.id}`} onSelect={chosen(() => onNode(node))}>
-                  <span className="clip grow">{node.label}</span>
-                  <small>{node.id}</small>
-                </Command.Item>
-              ))}
-            </Command.Group>
-          )}
-          {types.length > 0 && (
-            <Command.Group heading={t("New node")}>
-              {types.map((one) => (
-                <Command.Item key={one.name} value={one.name} onSelect={chosen(() => onType(one.name))}>
-                  <span className="clip grow">{one.label}</span>
-                  <small>{one.category}</small>
-                </Command.Item>
-              ))}
-            </Command.Group>
-          )}
+          {groups}
         </Command.List>
       </Command>
     </dialog>

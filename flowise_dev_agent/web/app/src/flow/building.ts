@@ -23,6 +23,8 @@ export interface Building {
   edges: CanvasEdge[];
   /** By the id of their node. */
   findings: Map<string, Finding[]>;
+  /** Show the details of a node. */
+  choose: (id: string) => void;
   /** A step that leads back to an earlier one. */
   goBack: (from: CanvasNode, output: Port, to: CanvasNode) => void;
   duplicate: (nodes: CanvasNode[]) => void;

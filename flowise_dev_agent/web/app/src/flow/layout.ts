@@ -84,7 +84,8 @@ export function portTop(node: CanvasNode, side: "inputs" | "outputs", index: num
 
 const held = (node: CanvasNode, name: string) => node.params.find((one) => one.name === name)?.value ?? "";
 
-function rowsOf(node: CanvasNode, name: string): Record<string, unknown>[] {
+/** The rows of a list that a node holds. */
+export function rowsOf(node: CanvasNode, name: string): Record<string, unknown>[] {
   try {
     const rows: unknown = JSON.parse(held(node, name) || "[]");
     return Array.isArray(rows) ? rows : [];

@@ -39,6 +39,12 @@ export function unmarked(view: CanvasView): Marked {
   };
 }
 
+/** The later state alone. */
+export const withoutMarks = ({ nodes, edges }: Marked): Marked => ({
+  nodes: nodes.map(({ node }) => ({ node, mark: "same", fields: [] })),
+  edges: edges.map(({ edge }) => ({ edge, mark: "same" })),
+});
+
 /** Both states in one, marked by the service's comparison. */
 export function merged({ before, after, diff }: FlowChange): Marked {
   const earlier = new Map(before?.nodes.map((node) => [node.id, node]));

@@ -138,3 +138,23 @@ it("reads the schema of a node type: choices, conditions, formats, and one name 
     { value: "b", label: "b" },
   ]);
 });
+
+it("asks for no field that hangs on an empty one, and reads lists and any value in conditions", () => {
+  const fields = fieldsOf({
+    properties: {
+      type: { type: "string", oneOf: [{ const: "fixed" }, { const: "dynamic" }] },
+      text: { type: "string", "x-show": { type: "fixed" } },
+      actions: { type: "array", items: { type: "string" } },
+      subject: { type: "string", "x-show": { actions: ["send", "draft"] } },
+      tool: { type: "string" },
+      given: { type: "string", "x-show": { tool: ".+" } },
+      elsewhere: { type: "string", "x-show": { unknown: "x" } },
+    },
+  });
+  const names = (values: Record<string, unknown>) => asked(fields, values).map(({ name }) => name);
+  expect(names({})).toEqual(["type", "actions", "tool", "elsewhere"]);
+  expect(names({ type: "fixed", actions: '["send"]', tool: "search" })).toEqual(fields.map(({ name }) => name));
+  expect(names({ type: "dynamic", actions: ["read"] })).toEqual(["type", "actions", "tool", "elsewhere"]);
+  // It has a value that is not shown: what hangs on it may count.
+  expect(names({ type: undefined })).toContain("text");
+});

@@ -33,6 +33,10 @@ export interface Schema extends Named {
   "x-hide"?: Record<string, unknown>;
   "x-options"?: Choice[];
   "x-lists-options"?: boolean;
+  /** Chosen from the flow itself: an earlier step, or a key of its state. */
+  "x-from-flow"?: "steps" | "state";
+  /** Takes values of other steps. */
+  "x-variables"?: boolean;
   /** The field with the settings of the type that is chosen here. */
   "x-config"?: string;
   /** The path of the service that lists what can be chosen. */
@@ -122,21 +126,37 @@ function inLanguage(named: Named, text: "title" | "description"): string {
 const resolved = (schema: Schema, defs: Record<string, Schema>): Schema =>
   schema.$ref ? (defs[schema.$ref.split("/").at(-1) ?? ""] ?? {}) : schema;
 
-/** The fields that these values ask for. A condition that says more than which values are meant holds. */
+/** The fields that these values ask for: one that hangs on an empty field is not asked for before that one is filled. */
 export const asked = (fields: FormField[], values: Values): FormField[] => {
   const defaults = new Map(fields.map((one) => [one.name, one.schema.default]));
   const holds = ([path, wanted]: [string, unknown]) => {
     // "conditions[$index].type" is the field of the same row.
     const name = path.split("[$index].").at(-1) ?? path;
-    const value = values[name] ?? defaults.get(name);
-    if (!defaults.has(name) || value === undefined) return undefined;
-    return [wanted].flat().map(String).includes(String(value));
+    // What is not here, or not in full, is not known.
+    if (!defaults.has(name) || (name in values && values[name] === undefined)) return undefined;
+    const given = listOf(values[name] ?? defaults.get(name) ?? "");
+    return [wanted].flat().some((one) => given.some((value) => (one === ANYTHING ? value : value === String(one))));
   };
   return fields.filter(({ schema }) => {
     const shown = Object.entries(schema["x-show"] ?? {}).every((one) => holds(one) !== false);
     return shown && !Object.entries(schema["x-hide"] ?? {}).some((one) => holds(one) === true);
   });
 };
+
+/** How Flowise writes that a field has any value. */
+const ANYTHING = ".+";
+
+/** Several choices are a list, or one as JSON. */
+function listOf(value: unknown): string[] {
+  if (Array.isArray(value)) return value.map(String);
+  try {
+    const list: unknown = String(value).startsWith("[") ? JSON.parse(String(value)) : null;
+    if (Array.isArray(list)) return list.map(String);
+  } catch {
+    // A text that only begins like a list.
+  }
+  return [String(value)];
+}
 
 /** The field with what the service lists for it, if anything. */
 export function withListed(field: FormField, listed: Listed[] | undefined, value: unknown): FormField {
