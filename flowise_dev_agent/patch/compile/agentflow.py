@@ -9,6 +9,7 @@ from flowise_dev_agent.patch.model import agentflow as v2
 from flowise_dev_agent.patch.model import sequential
 from flowise_dev_agent.patch.model.flow_data import InputEntry, Inputs, Values
 from flowise_dev_agent.patch.model.graph import FlowEdge
+from flowise_dev_agent.patch.model.item_fields import FIELD, as_item_fields
 from flowise_dev_agent.patch.model.json_text import dump_json
 from flowise_dev_agent.patch.model.nested import complete_config, nested_components, value_at, with_value
 from flowise_dev_agent.patch.model.node import FlowNode
@@ -16,7 +17,7 @@ from flowise_dev_agent.patch.model.ops import Connect
 from flowise_dev_agent.patch.model.outputs import Output
 from flowise_dev_agent.patch.model.schema import NodeSchema, Schemas
 from flowise_dev_agent.patch.model.suggest import closest
-from flowise_dev_agent.patch.model.values import is_empty, normalize
+from flowise_dev_agent.patch.model.values import is_empty, normalize, without_markup
 from flowise_dev_agent.patch.model.visibility import row_fields, with_defaults
 
 #: Types of fields that hold several options.
@@ -92,6 +93,8 @@ def derive_fields(batch: Batch) -> None:
             _derive_conditions(batch, node)
             continue
         _type_rows(batch, node_id)
+        _end_code(batch, node_id)
+        _type_body(batch, node_id)
         _derive_branches(batch, node_id)
         _derive_configs(batch, node_id)
 
@@ -166,7 +169,7 @@ def _derive_configs(batch: Batch, node_id: str) -> None:
 
 def _type_rows(batch: Batch, node_id: str) -> None:
     """Store the switches in rows as booleans, and what is compared as text as texts: the server compares switches
-    strictly, and fails on a text that is none. A state begins empty if no value is given.
+    strictly, and fails on a text that is none. A state begins empty if no value is given. Items of a list have fields.
     """
     node = batch.nodes[node_id]
     for entry in node.params:
@@ -190,7 +193,29 @@ def _switches(parts: Sequence[InputEntry], row: Values) -> Inputs:
             typed[name] = normalize({"name": name, "type": "boolean"}, row[name])[0]
         elif part["type"] == "string" and isinstance(row.get(name), bool | int | float):
             typed[name] = dump_json(row[name])
+        elif name == FIELD and isinstance(row.get(name), str):
+            typed[name] = as_item_fields(row[name])
     return typed
+
+
+def _end_code(batch: Batch, node_id: str) -> None:
+    """End a line of code that may be a comment: the server puts its own code behind it."""
+    node = batch.nodes[node_id]
+    for entry in node.params:
+        code = node.inputs.get(entry["name"])
+        if entry["type"] == "code" and isinstance(code, str) and "//" in code.rpartition("\n")[2]:
+            batch.set_input(node_id, entry["name"], f"{code}\n")
+
+
+def _type_body(batch: Batch, node_id: str) -> None:
+    """Give a body its type where it can be one only: without a type the server sends none."""
+    inputs = batch.nodes[node_id].inputs
+    body = inputs.get("body")
+    if batch.nodes[node_id].name != v2.HTTP or not is_empty(inputs.get("bodyType")) or inputs.get("method") == "GET":
+        return
+    text = without_markup(body) if isinstance(body, str) else ""
+    if text.startswith(("{", "[")) and not text.startswith("{{"):
+        batch.set_input(node_id, "bodyType", "json")
 
 
 def _derive_branches(batch: Batch, node_id: str) -> None:

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from flowise_dev_agent.patch.model.agentflow import loop_target_id
 from flowise_dev_agent.patch.model.attached_files import file_names
+from flowise_dev_agent.patch.model.item_fields import FIELD, as_item_fields
 from flowise_dev_agent.patch.model.placeholders import MARK, stands_in
 
 #: Step that a loop goes back to, as the editor stores it: its id, a dash and its title.
@@ -37,7 +38,10 @@ def same_value(one: Any, other: Any) -> bool:
 def _comparable(value: Any) -> Any:
     """Normalise a value: Flowise also stores numbers as text. true is not "true": it compares strictly."""
     if isinstance(value, dict):
-        return {key: _comparable(item) for key, item in value.items()}
+        return {
+            key: _comparable(as_item_fields(item) if key == FIELD and isinstance(item, str) else item)
+            for key, item in value.items()
+        }
     if isinstance(value, list):
         return [_comparable(item) for item in value]
     if isinstance(value, bool):

@@ -16,6 +16,7 @@ from flowise_dev_agent.patch.model.shape import parse_document
 # Importing a rule module registers its rules.
 from flowise_dev_agent.patch.validate import (
     agentflow,
+    answers,
     branches,
     conditions,
     connections,
@@ -46,6 +47,7 @@ RULE_MODULES = (
     topology,
     agentflow,
     branches,
+    answers,
     conditions,
     variables,
     http_bodies,

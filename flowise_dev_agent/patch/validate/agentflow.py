@@ -151,7 +151,16 @@ def loops(flow: FlowContext) -> Iterator[Finding]:
         if node.name != v2.LOOP or not isinstance(target, str) or not target:
             continue
         target_id = v2.loop_target_id(target)
-        if flow.graph.node(target_id) is None:
+        meant = flow.graph.node(target_id)
+        if meant is not None and meant.parent != node.parent:
+            yield error(
+                "LOOP_TARGET_UNKNOWN",
+                f"The loop goes back to {target_id}, over the border of an iteration: it ends there.",
+                where=node.id,
+                field=v2.LOOP_TARGET,
+                hint="Go back to a step on the same side, or move the loop with SetParent.",
+            )
+        if meant is None:
             near = closest(target_id, [other.id for other in flow.nodes])
             options = tuple(f"{other.id}-{other.label}" for other in flow.nodes if other.id in near)
             yield Finding(

@@ -10,6 +10,7 @@ from flowise_dev_agent.patch.model.findings import Finding, error, warning
 from flowise_dev_agent.patch.model.node import FlowNode
 from flowise_dev_agent.patch.model.references import has_variable
 from flowise_dev_agent.patch.model.values import is_empty
+from flowise_dev_agent.patch.model.visibility import js_truthy
 from flowise_dev_agent.patch.validate.context import AGENTFLOW, Connection, FlowContext, rule
 from flowise_dev_agent.patch.validate.order import RunOrder
 
@@ -56,7 +57,7 @@ def joins(flow: FlowContext) -> Iterator[Finding]:
                 )
         groups: dict[str, list[Connection]] = {}
         for one in flow.connections_into.get(node.id, ()):
-            groups.setdefault(order.fork_of(one.source.id) or f" {one.source.id}", []).append(one)
+            groups.setdefault(order.group_of(one), []).append(one)
         for (first, ones), (second, others) in combinations(groups.items(), 2):
             if all(order.exclusive(one, other) for one in ones for other in others):
                 sources = sorted({one.source.id for one in [*ones, *others]})
@@ -96,6 +97,75 @@ def _branches_into(flow: FlowContext, node: FlowNode) -> dict[str, list[str]]:
         if number not in numbers:
             numbers.append(number)
     return found
+
+
+@rule("STEP_NEVER_RUNS", kinds=(AGENTFLOW,))
+def stops(flow: FlowContext) -> Iterator[Finding]:
+    """Nothing runs beside a step that waits for a person: when the flow goes on, the server has forgotten what else was
+    to run, and what has run beside it.
+    """
+    order = RunOrder(flow)
+    for stop in flow.nodes:
+        kind = _waits(stop)
+        if stop.parent or not kind or stop.id not in order.places:
+            continue
+        make = error if kind == v2.HUMAN_INPUT else warning
+        hint = f"Put the steps in a row: first what runs beside {stop.id}, then {stop.id}, then what follows both."
+        for node in flow.nodes:
+            if node.parent or node is stop or order.before(node.id, node.id):
+                continue
+            if order.before(stop.id, node.id):
+                if (source := _forgotten(flow, node, order, stop.id)) is not None:
+                    why = f"{node.id} waits for {source}, which runs beside {stop.id}: once a person has answered, it "
+                    yield make("STEP_NEVER_RUNS", f"{why}never runs.", where=node.id, field=stop.id, hint=hint)
+            elif (
+                order.places.get(node.id, 0) > order.places[stop.id]
+                and not order.before(node.id, stop.id)
+                and not order.apart(node.id, stop.id)
+            ):
+                why = f"{node.id} is still to run when {stop.id} stops for a person: it never runs."
+                yield make("STEP_NEVER_RUNS", why, where=node.id, field=stop.id, hint=hint)
+
+
+def _waits(node: FlowNode) -> str:
+    """Kind of step that waits for a person: a human input, or an agent with such a tool; '' for other steps."""
+    rows = node.inputs.get("agentTools")
+    asks = isinstance(rows, list) and any(
+        isinstance(row, dict) and js_truthy(row.get("agentSelectedToolRequiresHumanInput")) for row in rows
+    )
+    return node.name if node.name == v2.HUMAN_INPUT or asks else ""
+
+
+def _forgotten(flow: FlowContext, node: FlowNode, order: RunOrder, again: str) -> str | None:
+    """Source of a step that runs before ``again`` goes on, and not after; the step waits for it in vain."""
+    into = flow.connections_into.get(node.id, ())
+    new = [one for one in into if one.source.id == again or order.before(again, one.source.id)]
+    for one in into:
+        if one in new or any(order.exclusive(one, other) for other in new):
+            continue
+        if order.group_of(one) not in {order.group_of(other) for other in new}:
+            return one.source.id
+    return None
+
+
+@rule("STEP_NEVER_RUNS", kinds=(AGENTFLOW,))
+def rounds(flow: FlowContext) -> Iterator[Finding]:
+    """Steps of a loop wait for steps of the loop only: the others do not run again in its second round."""
+    order = RunOrder(flow)
+    for loop in flow.nodes:
+        target = loop.inputs.get(v2.LOOP_TARGET)
+        back = v2.loop_target_id(target) if loop.name == v2.LOOP and isinstance(target, str) else ""
+        for node in flow.nodes if back else ():
+            if not (order.before(back, node.id) and order.before(node.id, loop.id)) or order.before(node.id, node.id):
+                continue
+            if (source := _forgotten(flow, node, order, back)) is not None:
+                yield error(
+                    "STEP_NEVER_RUNS",
+                    f"{node.id} waits for {source}, outside the loop from {back}: it runs in the first round only.",
+                    where=node.id,
+                    field=loop.id,
+                    hint=f"Put {source} before {back}, in a row, and Connect only steps of the loop to {node.id}.",
+                )
 
 
 @rule("BRANCH_LEADS_NOWHERE", kinds=(AGENTFLOW,))

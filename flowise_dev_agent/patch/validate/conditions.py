@@ -16,6 +16,10 @@ _FIELD = re.compile(r"\{\{\s*([A-Za-z0-9_]{1,100})\.output\.([A-Za-z0-9_]{1,100}
 _TYPED: Final = re.compile(r"\{\{[^{}]{1,200}\.output\.[^{}]{1,200}\}\}")
 #: Type of a condition for each type of a structured field. On a mismatch, text conditions fail and others never hold.
 _STRUCTURED: Final[Mapping[str, str]] = {"number": "number", "boolean": "boolean", "string": "string", "enum": "string"}
+#: A text that consists of one value that a form, a request or an answer may lack.
+_MAY_BE_MISSING: Final = re.compile(
+    r"\{\{\s*((?:\$form\.|\$webhook\.|[A-Za-z0-9_]{1,100}\.output\.http\.data[.\[])[^{}\s]{1,200})\s*\}\}"
+)
 #: The editor's HTML for a text of several paragraphs.
 _EDITOR_TEXT: Final = re.compile(r"\s*<(?:p|div|h[1-6]|ul|ol|blockquote|pre|table)\b", re.IGNORECASE)
 #: Longer texts are not checked: nobody compares with them, and some of the patterns below take quadratic time.
@@ -49,7 +53,13 @@ _BY_FUNCTION: Final = (
 )
 
 
-@rule("CONDITION_TYPE_MISMATCH", "BAD_REGULAR_EXPRESSION", "CONDITION_TEXT_CHANGED", kinds=(AGENTFLOW,))
+@rule(
+    "CONDITION_TYPE_MISMATCH",
+    "BAD_REGULAR_EXPRESSION",
+    "CONDITION_TEXT_CHANGED",
+    "MISSING_IS_NOT_EMPTY",
+    kinds=(AGENTFLOW,),
+)
 def conditions(flow: FlowContext) -> Iterator[Finding]:
     """Conditions use the type of the value, valid patterns, and texts that survive Markdown removal.
 
@@ -79,6 +89,7 @@ def conditions(flow: FlowContext) -> Iterator[Finding]:
                     hint=f'Set `{field}.type` to "{type_}" and choose one of its operations.'
                     + (' A switch is the text "true" or "false".' if compared == "boolean" else ""),
                 )
+            yield from _emptiness(node.id, field, row)
             pattern = row.get("value2")
             if not isinstance(pattern, str) or has_variable(pattern):
                 continue
@@ -97,6 +108,24 @@ def conditions(flow: FlowContext) -> Iterator[Finding]:
                     field=f"{field}.value2",
                     hint=r"Write \ before a character that is meant as it is, and close each bracket.",
                 )
+
+
+def _emptiness(where: str, field: str, row: Mapping[str, Any]) -> Iterator[Finding]:
+    """Findings on a row that asks for an empty value: a number is never empty, and a missing value is its variable."""
+    if row.get("operation") not in _WITHOUT_TEXT:
+        return
+    if row.get("type") == "number":
+        text = f"`{field}`: a number is never empty, a missing one is 0."
+        hint = f'Set `{field}.type` to "string".'
+        yield error("CONDITION_TYPE_MISMATCH", text, where=where, field=field, hint=hint)
+    elif found := _MAY_BE_MISSING.fullmatch(without_markup(str(row.get("value1") or ""))):
+        yield warning(
+            "MISSING_IS_NOT_EMPTY",
+            f"`{field}`: if {found[1]} is missing, the text is {{{{ {found[1]} }}}}, which is not empty.",
+            where=where,
+            field=field,
+            hint=f'Ask for a missing one with operation contains and value2 "{found[1]}" (without braces).',
+        )
 
 
 def _type_of_field(flow: FlowContext, value: Any) -> str | None:

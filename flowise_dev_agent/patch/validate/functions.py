@@ -18,6 +18,17 @@ _MOST_CHARS: Final = 100_000
 _VARIABLE: Final = re.compile(r"\{\{[^{}]{0,500}\}\}")
 #: Names that the sandbox gives to each function.
 _GIVEN: Final = frozenset({"$input", "$flow", "$vars"})
+#: Names of JavaScript that the sandbox lacks -> what does it there (measured on 3.1.4).
+_LACKING: Final = {
+    "fetch": "const fetch = require('node-fetch');",
+    "URL": "const { URL } = require('url');",
+    "URLSearchParams": "const { URLSearchParams } = require('url');",
+    "crypto": "const crypto = require('crypto');",
+    "btoa": "Buffer.from(text).toString('base64')",
+    "atob": "Buffer.from(text, 'base64').toString()",
+    "structuredClone": "JSON.parse(JSON.stringify(value))",
+    "process": "a variable of the server, $vars.name",
+}
 _USES: Final = frozenset({"identifier", "shorthand_property_identifier"})
 #: Node type of the syntax tree -> its field that makes names.
 _MAKES: Final = {
@@ -52,13 +63,19 @@ def code(flow: FlowContext) -> Iterator[Finding]:
                     hint="Check brackets and quotation marks there and in the line above.",
                     line=line,
                 )
-            elif (given := _variables(one.inputs)) is not None and (unknown := sorted(_names(root) - given - _GIVEN)):
+                continue
+            names, given = _names(root), _variables(one.inputs)
+            variables = {name for name in names if name.startswith("$")}
+            unknown = sorted(variables - given - _GIVEN) if given is not None else []
+            if unknown := unknown or sorted(names & _LACKING.keys()):
+                add = f"Add {unknown[0].removeprefix('$')} to the input variables, or use $input."
+                there = _LACKING.get(unknown[0])
                 yield warning(
                     "CODE_VARIABLE_UNKNOWN",
-                    f"`{field}` uses {unknown[0]}, which is no variable of the function.",
+                    f"`{field}` uses {unknown[0]}, which the function does not have.",
                     where=one.node.id,
                     field=field,
-                    hint=f"Add {unknown[0].removeprefix('$')} to the input variables, or use $input.",
+                    hint=f"There it is: {there}" if there else add,
                     variable=unknown[0],
                 )
 
@@ -79,7 +96,7 @@ def _first_error(node: "Node") -> int:
 
 
 def _names(root: "Node") -> set[str]:
-    """Names with a dollar sign that the code uses and does not make."""
+    """Names that the code uses and does not make."""
     used: set[str] = set()
     made: set[str] = set()
     queue = [(root, False)]
@@ -92,7 +109,7 @@ def _names(root: "Node") -> set[str]:
         if "identifier" in node.type and not node.children:
             name = (node.text or b"").decode("utf-8", "replace")
             (made if makes else used if node.type in _USES else set[str]()).add(name)
-    return {name for name in used - made if name.startswith("$")}
+    return used - made
 
 
 def _variables(inputs: Mapping[str, Any]) -> frozenset[str] | None:

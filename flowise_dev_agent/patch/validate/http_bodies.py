@@ -4,13 +4,13 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from flowise_dev_agent.patch.model import agentflow as v2
 from flowise_dev_agent.patch.model.findings import Finding, error, warning
 from flowise_dev_agent.patch.model.json_text import as_dicts, inner_json, unbalanced
 from flowise_dev_agent.patch.model.references import variable_head
-from flowise_dev_agent.patch.model.values import without_markup
+from flowise_dev_agent.patch.model.values import is_empty, without_markup
 from flowise_dev_agent.patch.validate.context import AGENTFLOW, FlowContext, rule
 
-_HTTP: Final = "httpAgentflow"
 #: An escaped character, a variable or a quotation mark: what decides where strings of a JSON text begin and end.
 _TOKEN: Final = re.compile(r"""\\.|\{\{([^{}]*)\}\}|["']""", re.DOTALL)
 #: Variables whose text never has a quotation mark or a line break.
@@ -37,7 +37,7 @@ def json_bodies(flow: FlowContext) -> Iterator[Finding]:
     plain = _PLAIN | {f"{node.id}.output.{field}" for node in flow.nodes for field in _plain_fields(node.inputs)}
     for node in flow.nodes:
         body = node.inputs.get("body")
-        if node.name != _HTTP or node.inputs.get("bodyType") != "json" or not isinstance(body, str):
+        if node.name != v2.HTTP or node.inputs.get("bodyType") != "json" or not isinstance(body, str):
             continue
         if node.inputs.get("method") != "GET" and (why := unreadable_json(body)):
             yield error(
@@ -59,6 +59,30 @@ def json_bodies(flow: FlowContext) -> Iterator[Finding]:
                 "{{ <id of the function> }} without quotation marks. It belongs to the request, also where the person "
                 "lists all steps.",
             )
+
+
+@rule("HTTP_BODY_LOST", kinds=(AGENTFLOW,))
+def sent_bodies(flow: FlowContext) -> Iterator[Finding]:
+    """Bodies are sent. The server sends none without its type or with GET, and nothing of the rows of a form."""
+    for node in flow.nodes:
+        body, type_ = node.inputs.get("body"), node.inputs.get("bodyType")
+        if node.name != v2.HTTP or is_empty(body):
+            continue
+        why = hint = ""
+        if node.inputs.get("method") in ("", None, "GET"):
+            why = "with GET no body is sent"
+            hint = "Set `method` to POST, or move the values to `queryParams`."
+        elif is_empty(type_):
+            why = "without `bodyType` no body is sent"
+            hint = "Set `bodyType` to json, or to raw for a plain text."
+        elif type_ == "xWwwFormUrlencoded" and isinstance(body, list):
+            why = "of rows under xWwwFormUrlencoded the server sends only `0=`"
+            hint = (
+                "Let a custom function `return require('querystring').stringify({name: $name});`, set `bodyType` to "
+                "raw and `body` to {{ <id of the function> }}: a raw body is sent as x-www-form-urlencoded."
+            )
+        if hint:
+            yield error("HTTP_BODY_LOST", f"`body`: {why}.", where=node.id, field="body", hint=hint)
 
 
 @rule("BAD_JSON")

@@ -1,5 +1,6 @@
 """Execution order of an agentflow: by connections, branches, iterations and loops."""
 
+from collections import deque
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 
@@ -57,6 +58,27 @@ class RunOrder:
                 return None
             step = into[0].source.id
         return None
+
+    def group_of(self, one: Connection) -> str:
+        """Name of the inputs of a step of which one is enough: those behind the same branching step."""
+        return self.fork_of(one.source.id) or f" {one.source.id}"
+
+    @cached_property
+    def places(self) -> Mapping[str, int]:
+        """Place of each step in the server's queue, where every branch is taken."""
+        queue, found, received = deque([self.start]), dict[str, int](), dict[str, set[str]]()
+        while queue:
+            step = queue.popleft()
+            if step in found:
+                continue
+            found[step] = len(found)
+            for _, target in self._next.get(step, ()):
+                received.setdefault(target, set()).add(step)
+                into = self._flow.connections_into.get(target, ())
+                given = {self.group_of(one) for one in into if one.source.id in received[target]}
+                if given == {self.group_of(one) for one in into}:
+                    queue.append(target)
+        return found
 
     def skipped(self, step: str, later: str) -> bool:
         """True if a run can reach ``later`` without ``step``, by another branch."""

@@ -3,6 +3,7 @@
 Flowise leaves variables that it cannot fill in the text, where users see them.
 """
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 from itertools import islice
@@ -13,6 +14,7 @@ from flowise_dev_agent.patch.model.findings import Finding, error, warning
 from flowise_dev_agent.patch.model.flow_data import Values
 from flowise_dev_agent.patch.model.node import FlowNode
 from flowise_dev_agent.patch.model.references import FILES, variable_head, variables
+from flowise_dev_agent.patch.model.values import without_markup
 from flowise_dev_agent.patch.model.visibility import js_truthy
 from flowise_dev_agent.patch.validate.context import AGENTFLOW, FlowContext, rule
 from flowise_dev_agent.patch.validate.order import RunOrder
@@ -34,6 +36,12 @@ _WEBHOOK_ROWS: Final = {"body": "webhookBodyParams", "query": "webhookQueryParam
 _GIVEN_TO_CODE: Final = "InputVariables"
 #: Nodes that get the whole form as the user's message while their memory is on, and the field of the memory switch.
 _READERS: Final = {"llmAgentflow": "llmEnableMemory", "agentAgentflow": "agentEnableMemory"}
+#: Steps whose answer has fields only if rows declare them -> these rows.
+_WITH_FIELDS: Final = {"llmAgentflow": "llmStructuredOutput", "agentAgentflow": "agentStructuredOutput"}
+_VARIABLE: Final = re.compile(r"\{\{[^{}]*\}\}")
+#: The answer of the step itself, and a field of it, as the server reads them in an update of the state.
+_WHOLE: Final = re.compile(r"\{\{ ?output ?\}\}")
+_FIELD: Final = re.compile(r"\{\{\s*output\.[\w.]+\s*\}\}")
 #: Least similarity of a misspelt name, for example of `qestion` to `question`.
 _ALIKE: Final = 0.75
 _LONGEST = 80
@@ -181,6 +189,78 @@ def state(flow: FlowContext) -> Iterator[Finding]:
             field=name,
             hint=f'Add {{"key": "{root}", "value": ""}} to `startState` of the start node.',
         )
+
+
+@rule("STATE_NOT_FILLED", kinds=(AGENTFLOW,))
+def updates(flow: FlowContext) -> Iterator[Finding]:
+    """State gets what a row says: with a field of the answer, only that field is stored, and no text around it."""
+    for node in flow.nodes:
+        has_fields = node.name not in _WITH_FIELDS or bool(_rows(node.inputs.get(_WITH_FIELDS[node.name])))
+        for name, value in node.inputs.items():
+            for number, row in enumerate(_rows(value) if name.endswith(_UPDATES) else ()):
+                text = str(row.get("value") or "")
+                own = [one for one in _VARIABLE.findall(text) if variable_head(one.strip("{} ")) == "output"]
+                field = next((one for one in own if _WHOLE.fullmatch(one) is None), None)
+                if field is None:
+                    continue
+                why = hint = ""
+                if _FIELD.fullmatch(field) is None:
+                    why, hint = f"nothing fills {field}", "Write the path with dots: {{ output.items.0.name }}."
+                elif without_markup(text) != field:
+                    why = f"only {field} is stored, without the text around it"
+                    hint = f"Set the value to {field}, a row for each field; write the text where the state is read."
+                elif not has_fields:
+                    why = f"the answer has no fields, and {field} stays as it is"
+                    hint = f"Declare the field in `{_WITH_FIELDS[node.name]}`, or use {{{{ output }}}}."
+                if why:
+                    where = f"{name}[{number}].value"
+                    yield error("STATE_NOT_FILLED", f"`{where}`: {why}.", where=node.id, field=where, hint=hint)
+
+
+@rule("FORM_CUT_AFTER_HUMAN_INPUT", kinds=(AGENTFLOW,))
+def form_after_a_person(flow: FlowContext) -> Iterator[Finding]:
+    """Free texts of a form are not read after a human input: the server reads them again, up to a line break or a
+    colon.
+    """
+    asking = [node.id for node in flow.nodes if node.name == v2.HUMAN_INPUT]
+    start = next((node for node in flow.nodes if node.name == v2.START), None)
+    if not asking or start is None:
+        return
+    texts = {row.get("name") for row in _rows(start.inputs.get(_FORM_ROWS)) if row.get("type") in (None, "", "string")}
+    runs = RunOrder(flow)
+    for node, name, variable in _used(flow):
+        field = variable.removeprefix("$form.")
+        behind = next((one for one in asking if runs.before(one, node.id)), None)
+        if field != variable and field in texts and behind:
+            yield warning(
+                "FORM_CUT_AFTER_HUMAN_INPUT",
+                f"`{name}`: after {behind} has asked, {{{{ {variable} }}}} ends at its first line break or `: `.",
+                where=node.id,
+                field=name,
+                hint=f"Keep it in the state before {behind}: a row of any step's `...UpdateState` with "
+                f'"value": "{{{{ {variable} }}}}"; then read {{{{ $flow.state.<key> }}}}.',
+            )
+
+
+@rule("FORM_SWITCH_OPEN", kinds=(AGENTFLOW,))
+def switches(flow: FlowContext) -> Iterator[Finding]:
+    """Switches of a form are not written into texts: Flowise sends none that nobody has touched. Conditions and code
+    take that for off, and so do models.
+    """
+    start = next((node for node in flow.nodes if node.name == v2.START), None)
+    rows = _rows(start.inputs.get(_FORM_ROWS)) if start and start.inputs.get("startInputType") == "formInput" else ()
+    open_ = {f"$form.{row.get('name')}" for row in rows if row.get("type") == "boolean"}
+    for node, name, variable in _used(flow) if open_ else ():
+        if variable in open_ and name != "conditions" and not name.endswith((_GIVEN_TO_CODE, "Messages", "Input")):
+            field = variable.removeprefix("$form.")
+            yield warning(
+                "FORM_SWITCH_OPEN",
+                f"`{name}`: a switch that nobody touches is not sent, and {{{{ {variable} }}}} stays in the text.",
+                where=node.id,
+                field=name,
+                hint=f"Give it to a custom function, `return ${field} === 'true' ? 'yes' : 'no';`, and use its answer; "
+                'or branch on it with a condition (string, equal, "true").',
+            )
 
 
 @rule("WEBHOOK_FIELD_OPTIONAL", kinds=(AGENTFLOW,))

@@ -46,7 +46,7 @@ EXPECTED: dict[str, tuple[set[str], set[str]]] = {
     "I4-sequential-flow-read-as-chatflow": (set(), {"NOT_CHECKED"}),
     "M1-multiagent-not-checked": ({"DANGLING_EDGE", "REF_TO_MISSING_NODE"}, {"NOT_CHECKED"}),
     "M10-empty-braces": ({"PROMPT_VALUE_MISSING"}, set()),
-    "M11-http-body-not-json": ({"BAD_JSON"}, {"SERVER_SETTING_NEEDED"}),
+    "M11-http-body-not-json": ({"BAD_JSON"}, {"SERVER_SETTING_NEEDED", "ANSWER_EMPTY"}),
     "M14-tavily-3.1.4": (set(), {"SERVER_SETTING_NEEDED"}),
     "M2-document-store-gone-chain": ({"NOT_ON_SERVER"}, set()),
     "M5-optional-credential": (set(), {"CREDENTIAL_MAY_LACK"}),

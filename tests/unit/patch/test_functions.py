@@ -39,7 +39,7 @@ def test_code_that_cannot_be_read_names_its_line(code: str, line: int, schemas: 
     "code",
     [
         "return $input + $flow.sessionId + $vars.tone",
-        "const r = await fetch('https://x.example'); return r?.ok ?? 'no'",
+        "const fetch = require('node-fetch'); const r = await fetch('https://x.example'); return r?.ok ?? 'no'",
         "const { $a, b: $b } = JSON.parse($input); return [$a, $b].map($x => `${$x}`).join()",
         "function f($p, [$q]) { return $p + $q }\ntry { return f(1, [2]) } catch ($e) { return $e }",
         "for (const $i of [1]) { $last = $i }\nreturn $last",
@@ -49,6 +49,14 @@ def test_code_that_cannot_be_read_names_its_line(code: str, line: int, schemas: 
 )
 def test_what_the_sandbox_runs_has_no_finding(code: str, schemas: Schemas) -> None:
     assert found(code, schemas) == []
+
+
+@pytest.mark.parametrize("name", ["fetch", "URL", "crypto", "btoa"])
+def test_a_name_that_the_sandbox_lacks_is_told(name: str, schemas: Schemas) -> None:
+    """500 ReferenceError: fetch is not defined."""
+    assert found(f"return typeof {name}(1)", schemas) == [("CODE_VARIABLE_UNKNOWN", "warning", name)]
+    assert found(f"const {{ {name} }} = require('x'); return {name}(1)", schemas) == []
+    assert found(f"return $input.{name}", schemas) == []
 
 
 def test_a_variable_that_the_function_is_not_given_is_told(schemas: Schemas) -> None:

@@ -30,6 +30,7 @@ from flowise_dev_agent.patch import (
     validate_flow,
 )
 from flowise_dev_agent.patch.layout.columns import GAP, Box
+from flowise_dev_agent.patch.model.equal_values import same_value
 from flowise_dev_agent.patch.validate.context import RULES
 from tests.fixtures.golden_flows import NOWHERE, agentflow
 from tests.fixtures.trial_flows import TRIAL_FLOWS
@@ -522,7 +523,8 @@ def test_a_good_agentflow_has_no_findings(schemas: Schemas) -> None:
 
 def test_every_code_of_agentflows_alone_has_a_mutation() -> None:
     registered = {code for rule in RULES if rule.kinds == ("AGENTFLOW",) for code in rule.codes}
-    tried = {flow.code for flow in TRIAL_FLOWS if flow.kind == "AGENTFLOW"} | {"EMPTY_ITERATION", "NO_USER_MESSAGE"}
+    tried = {flow.code for flow in TRIAL_FLOWS if flow.kind == "AGENTFLOW"}
+    tried |= {"EMPTY_ITERATION", "NO_USER_MESSAGE", "HTTP_BODY_LOST", "ANSWER_EMPTY", "ONE_STORE_ASKED"}
 
     assert registered <= {case[0] for case in MUTATIONS} | tried
 
@@ -666,3 +668,68 @@ def test_a_later_step_on_anthropic_says_something_to_the_model(
     found = validate_flow(graph.to_flow_data(), schemas=schemas, credentials=None, kind="AGENTFLOW")
     # The first model of a run gets the person's message.
     assert [one.where for one in found if one.code == "NO_USER_MESSAGE"] == ["llmAgentflow_1"] * refused
+
+
+def _of_request(schemas: Schemas, **params: Any) -> tuple[GraphIR, set[str]]:
+    """A request at the end of a flow, and the codes found."""
+    request = _add("httpAgentflow", url="https://api.example.com", **params)
+    ops = [_add("startAgentflow", startInputType="chatInput"), request, _step("startAgentflow_0", "httpAgentflow_0")]
+    compiled = compile_ops(GraphIR.empty(), ops, schemas)
+    found = validate_flow(compiled.flow_data, schemas=schemas, credentials=None, kind="AGENTFLOW")
+    return compiled.graph, {one.code for one in found}
+
+
+@pytest.mark.parametrize(
+    ("params", "codes"),
+    [
+        ({"method": "POST", "bodyType": "json", "body": '{"a": 1}'}, set()),
+        ({"method": "POST", "body": '{"a": 1}'}, set()),
+        ({"method": "POST", "body": "{{ question }}"}, {"HTTP_BODY_LOST"}),
+        ({"method": "GET", "bodyType": "json", "body": '{"a": 1}'}, {"HTTP_BODY_LOST"}),
+        ({"method": "POST", "bodyType": "formData", "body": [{"key": "a", "value": "b"}]}, set()),
+        (
+            {"method": "POST", "bodyType": "xWwwFormUrlencoded", "body": [{"key": "a", "value": "b"}]},
+            {"HTTP_BODY_LOST"},
+        ),
+    ],
+)
+def test_a_body_that_is_not_sent_is_told(params: dict[str, Any], codes: set[str], schemas: Schemas) -> None:
+    graph, found = _of_request(schemas, **params)
+    # The answer of a request is no text.
+    assert found == {"ANSWER_EMPTY", *codes}
+    if str(params["body"]).startswith('{"'):
+        assert _data(graph, "httpAgentflow_0")["inputs"]["bodyType"] == "json"
+
+
+@pytest.mark.parametrize(("ids", "codes"), [(1, set[str]()), (2, {"ONE_STORE_ASKED"})])
+def test_a_retriever_asks_one_store(ids: int, codes: set[str], schemas: Schemas) -> None:
+    rows = [{"documentStore": UUID}] * ids
+    store = _add("retrieverAgentflow", retrieverKnowledgeDocumentStores=rows, retrieverQuery="{{ question }}")
+    ops = [_add("startAgentflow", startInputType="chatInput"), store, _step("startAgentflow_0", "retrieverAgentflow_0")]
+    text = compile_ops(GraphIR.empty(), ops, schemas).flow_data
+    found = validate_flow(text, schemas=schemas, credentials=None, kind="AGENTFLOW")
+    assert {one.code for one in found} == codes
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        '{"name": {"type": "string"}, "count": {"type": "integer"}}',
+        '{"type": "object", "properties": {"name": {"type": "string"}, "count": {"type": "integer"}}}',
+        '{"type": "array", "items": {"type": "object", "properties": '
+        '{"name": {"type": "string"}, "count": {"type": "integer"}}, "required": ["name"]}}',
+        '[{"name": "string", "count": "number"}]',
+    ],
+)
+def test_the_items_of_a_list_have_the_fields_of_their_schema(given: str, schemas: Schemas) -> None:
+    row = {"key": "items", "type": "jsonArray", "description": "x", "jsonSchema": given}
+    graph = compile_ops(GraphIR.empty(), [_add("llmAgentflow", llmStructuredOutput=[row])], schemas).graph
+    stored = _data(graph, "llmAgentflow_0")["inputs"]["llmStructuredOutput"]
+    assert json.loads(stored[0]["jsonSchema"]) == {"name": {"type": "string"}, "count": {"type": "number"}}
+    assert same_value(stored, [row])
+
+
+def test_code_that_ends_in_a_comment_is_closed(schemas: Schemas) -> None:
+    function = _add("customFunctionAgentflow", customFunctionJavascriptFunction="return 'a' // done")
+    graph = compile_ops(GraphIR.empty(), [function], schemas).graph
+    assert _data(graph, function.node_id)["inputs"]["customFunctionJavascriptFunction"].endswith("// done\n")
