@@ -11,7 +11,7 @@ import pytest
 
 from tests.unit.publish.simulation import trial
 
-TRIALS = 10_000
+TRIALS = 4_000
 NIGHTLY_TRIALS = 200_000
 
 

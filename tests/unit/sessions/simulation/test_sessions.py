@@ -12,7 +12,7 @@ import pytest
 
 from tests.unit.sessions.simulation.world import trial
 
-TRIALS = 100
+TRIALS = 40
 NIGHTLY_TRIALS = 5_000
 
 
