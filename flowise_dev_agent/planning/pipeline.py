@@ -18,7 +18,7 @@ from flowise_dev_agent.planning.passes.feasibility import (
 from flowise_dev_agent.planning.passes.files_to_come import files_to_come
 from flowise_dev_agent.planning.passes.images import images
 from flowise_dev_agent.planning.passes.mappings import mappings
-from flowise_dev_agent.planning.passes.model_ends import current_models, ending_models
+from flowise_dev_agent.planning.passes.model_ends import current_models, default_models, ending_models
 from flowise_dev_agent.planning.passes.personal_data import personal_data
 from flowise_dev_agent.planning.passes.planned_values import form_addresses, planned_values
 from flowise_dev_agent.planning.passes.ready_tools import NO_AGENT, ready_tools
@@ -64,6 +64,7 @@ OF_TAKEN_PLAN: Final[Sequence[Pass]] = (
     measured_stores,
     files_to_come,
     personal_data,
+    default_models,
     ending_models,
 )
 #: A model cannot correct these: the person has to say what they want, or to do it.

@@ -38,11 +38,15 @@ class PlanChange:
         return new.name == old.name if old else new.name not in {node.node_name for node in self.plan.nodes}
 
     def wanted(self, path: str) -> PlannedValue | None:
-        """Value that a field (`node_id.param`) is to have: the planned one, else the one before the session."""
+        """Value that a field (`node_id.param`) is to have: the planned one, else the one before the session.
+
+        A new node's field that the plan leaves alone is to have the value that the node was made with.
+        """
         planned = next((value for value in self.plan.values if f"{value.node_id}.{value.param}" == path), None)
-        if planned or (kept := field_of(self.before, path)) is None:
-            return planned
         node_id, _, param = path.partition(".")
+        kept = field_of(self.after if self.before.node(node_id) is None else self.before, path)
+        if planned or kept is None:
+            return planned
         return PlannedValue(node_id=node_id, param=param, value=kept)
 
     def is_edited(self, value: PlannedValue) -> bool:

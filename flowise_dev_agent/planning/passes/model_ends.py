@@ -1,4 +1,4 @@
-"""Models of a plan that have ended or end soon: replaced where nobody chose them, told where somebody did."""
+"""Models of a plan: named where nobody chose them, replaced or told where they have ended or end soon."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -63,6 +63,15 @@ async def ending_models(context: PlanContext) -> PlanContext:
     models that the plan leaves alone those that end within 30 days.
     """
     return _telling(context, await _planned(context, ending_only=True, others=True))
+
+
+def default_models(context: PlanContext) -> PlanContext:
+    """Write the default chat model of each new node into the plan, so that the person approves it by name."""
+    plan, schemas = context.plan, context.schemas
+    for use in models_after(plan, context.base, schemas) if context.is_open else ():
+        if use.where in plan.new_nodes and _value_for(plan, use) is None and not _is_embedding(use, schemas):
+            plan = _with_model(plan, use, use.model)
+    return context.having(plan)
 
 
 def models_after(plan: Plan, base: GraphIR, schemas: Schemas) -> list[ModelUse]:

@@ -57,7 +57,7 @@ async def test_an_approved_value_that_a_repair_leaves_out_stays() -> None:
     review = await made.answer(action="approve")
     assert (review["type"], review["data"]["repaired"]) == ("result_review", [])
     state = await made.state()
-    assert [(one.param, one.value) for one in state.plan.current.values] == [("temperature", 0.7)]
+    assert ("temperature", 0.7) in [(one.param, one.value) for one in state.plan.current.values]
 
 
 async def test_an_amendment_that_changes_an_approved_value_asks() -> None:
@@ -76,7 +76,8 @@ async def test_an_amendment_takes_a_value_back_and_asks() -> None:
     made.reasoner.patches = [AmendAnswer(values=[at("temperature", None)], reason="The model takes none."), ops()]
     await made.start()
     asked = await made.answer(action="approve")
-    assert (asked["type"], asked["data"]["contract"]["values"]) == ("plan_approval", [])
+    assert asked["type"] == "plan_approval"
+    assert "temperature" not in [one["param"] for one in asked["data"]["contract"]["values"]]
     assert (await made.answer(action="approve"))["type"] == "result_review"
 
 

@@ -769,7 +769,7 @@ async def test_p08_only_the_tested_bytes_of_a_draft_go_live() -> None:
     await bench.start("colder", target=row.id)
     await bench.answer(action="approve")
     sha256 = str((await bench.state()).write.current_sha)
-    bench.blobs.rows[sha256] = bench.blobs.rows[sha256].replace("gpt-4o", "gpt-3.5")
+    bench.blobs.rows[sha256] = bench.blobs.rows[sha256].replace("gpt-4o-mini", "gpt-3.5")
     with pytest.raises(HashMismatchError):
         await bench.answer(action="accept")
     assert bench.flowise.flows[row.id] == row

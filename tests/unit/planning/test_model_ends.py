@@ -14,7 +14,13 @@ from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import AddNode, GraphIR, PatchOp, compile_ops
 from flowise_dev_agent.patch.views.graph_view import GraphView
 from flowise_dev_agent.planning.context import PlanContext
-from flowise_dev_agent.planning.passes.model_ends import current_models, ending_models, is_asked_for, models_after
+from flowise_dev_agent.planning.passes.model_ends import (
+    current_models,
+    default_models,
+    ending_models,
+    is_asked_for,
+    models_after,
+)
 from flowise_dev_agent.planning.pipeline import Review
 from flowise_dev_agent.planning.requests import ServerNames
 from flowise_dev_agent.schemas.designs import DesignForm
@@ -290,3 +296,11 @@ async def test_a_plan_that_builds_nothing_is_left_alone(catalogue: NodeStore) ->
 )
 def test_a_model_is_asked_for_by_its_own_name_only(id_: str, words: str, *, asked: bool) -> None:
     assert is_asked_for(id_, [words]) is asked
+
+
+def test_a_default_model_is_written_into_the_plan_of_a_new_node(catalogue: NodeStore) -> None:
+    default = catalogue.schemas["chatOpenAI"].defaults["modelName"]
+    done = default_models(context(catalogue, chain())).plan
+    assert [(one.node_id, one.param, one.value) for one in done.values] == [("chatOpenAI_0", "modelName", default)]
+    chosen = chain(model("gpt-5.4"))
+    assert default_models(context(catalogue, chosen)).plan == chosen

@@ -199,6 +199,13 @@ def test_a_setting_that_the_plan_keeps_shows_that_it_stays() -> None:
         assert made.criteria[0].state == state
 
 
+def test_a_new_nodes_setting_that_the_plan_leaves_alone_is_as_the_flow_has_it() -> None:
+    contract = agreed(criteria=[Criterion(id="c1", text="It is cold.", settings=["chatOpenAI_0.temperature"])])
+    for original, state in ((None, "shown"), (flow(chatOpenAI_0={}), "not_shown")):
+        made = judged(vote(), contract, [trial()], [Trace()], FLOW, by_model=True, original=original)
+        assert made.criteria[0].state == state
+
+
 def test_no_setting_shows_a_criterion_that_the_plan_says_is_not_tested() -> None:
     contract = agreed(part("chatOpenAI_0.temperature", nodes=("chatOpenAI_0",)), values=[TEMPERATURE])
     named = [one.model_copy(update={"settings": ["chatOpenAI_0.temperature"]}) for one in contract.criteria[1:]]
