@@ -21,12 +21,14 @@ def amended(
         answer = answer.model_copy(update={"removals": [id_ for id_ in answer.removals if id_ not in dropped]})
     touched = {*answer.removals, *(node.node_id for node in answer.nodes), *(value.node_id for value in answer.values)}
     known = {node.node_id for node in plan.nodes}
+    gone = {(one.source, one.target) for one in answer.disconnections}
+    drawn = [one for one in plan.connections if (one.source, one.target) not in gone]
     return plan.model_copy(
         update={
             "nodes": [*plan.nodes, *(node for node in answer.nodes if node.node_id not in known)],
             "removals": [*dict.fromkeys([*plan.removals, *answer.removals])],
             "kept": [id_ for id_ in plan.kept if id_ not in touched],
-            "connections": [*plan.connections, *(one for one in answer.connections if one not in plan.connections)],
+            "connections": [*drawn, *(one for one in answer.connections if one not in drawn)],
             "disconnections": [
                 *plan.disconnections,
                 *(one for one in answer.disconnections if one not in plan.disconnections),

@@ -25,13 +25,19 @@ _HINT: Final = (
     "line in `connections`: the person is asked then."
 )
 
+_HINT_OF_NEW: Final = (
+    "Code makes the lines of the plan: leave out `Connect` and `SetParent`. If the plan cannot be met so, answer with "
+    "`amend`: lines that lack in `connections`, those that go in `disconnections`. The person is asked then."
+)
+
 
 def line_changes(plan: Plan, base: GraphIR, schemas: Schemas) -> list[LineChange]:
     """Lines to nodes of the flow that a plan adds and takes away, jumps of loops too. `output` is a guard's branch, of
-    an added line as the plan leaves the branches.
+    an added line as the plan leaves the branches. Of a new agentflow they are all its lines, where the plan says them.
     """
     if plan.operation == "create":
-        return []
+        drawn = plan.connections if plan.says_all_lines and not base.nodes else []
+        return [LineChange(source=one.source, output=one.output, target=one.target, change="add") for one in drawn]
     new = plan.new_nodes
     added = [one for one in plan.connections if one.source not in new and one.target not in new]
     after = planned_flow(plan, base, schemas).graph if added else base
@@ -110,18 +116,34 @@ def _early(plan: Plan, base: GraphIR, after: GraphIR, schemas: Schemas) -> set[s
 def rerouted(plan: Plan, capability: Capability, base: GraphIR, after: GraphIR, schemas: Schemas) -> list[Finding]:
     """Findings for lines of a compiled flow that the approved plan does not cover."""
     if plan.operation == "create":
-        return []
-    problems = _problems(plan, capability, base, after, schemas)
+        problems, hint = _beside_plan(plan, base, after, schemas), _HINT_OF_NEW
+    else:
+        problems, hint = _problems(plan, capability, base, after, schemas), _HINT
     return [
         Finding(
             code="OUTSIDE_PLAN",
             severity="error",
             detail=f"The approved plan does not cover the lines of the flow: {text}.",
             where=where,
-            hint=_HINT,
+            hint=hint,
         )
         for where, text in dict.fromkeys(problems)
     ]
+
+
+def _beside_plan(plan: Plan, base: GraphIR, after: GraphIR, schemas: Schemas) -> Iterator[tuple[str, str]]:
+    """Steps and problems of a new agentflow whose lines are not those of its plan, where that says them all."""
+    if not plan.says_all_lines or base.nodes:
+        return
+    planned = planned_flow(plan, base, schemas).graph
+    said = {(edge.source, edge.output_name, edge.target) for edge in planned.edges}
+    for edge in after.edges:
+        if (edge.source, edge.output_name, edge.target) not in said:
+            branch = _branch_of(edge, after)
+            yield edge.target, f"a line leads from '{edge.source}'{f', branch {branch},' if branch else ''} to it"
+    for node in after.nodes:
+        if node.parent and (wanted := planned.node(node.id)) and node.parent != wanted.parent:
+            yield node.id, f"it runs inside '{node.parent}'"
 
 
 def _problems(

@@ -31,7 +31,7 @@ from flowise_dev_agent.patch.validate.models import MODEL_ENDED, MODEL_ENDS
 from flowise_dev_agent.planning.passes.attached import with_content
 from flowise_dev_agent.planning.passes.document_stores import plan_with_ids, stand_ins, with_ids
 from flowise_dev_agent.planning.passes.feasibility import is_settled
-from flowise_dev_agent.planning.values import with_planned_values
+from flowise_dev_agent.planning.values import with_planned_lines, with_planned_values
 from flowise_dev_agent.schemas.base import Contract
 from flowise_dev_agent.schemas.plan import Plan
 
@@ -99,9 +99,9 @@ def completed(
     scope: PatchScope | None = None,
     by_model: bool = True,
 ) -> tuple[list[PatchOp], list[Finding]]:
-    """Fill in the plan's values; return the ops, and a finding for each op that the limits or the plan forbid."""
+    """Fill in the plan's values and lines; return the ops, and a finding for each that limits or the plan forbid."""
     found = _out_of_scope(ops, scope) if scope else []
-    whole = with_planned_values(ops, plan, base)
+    whole = with_planned_lines(with_planned_values(ops, plan, base), plan, base)
     if by_model and plan.capability is not None:
         found += outside_plan(whole, plan, plan.capability, schemas, base)
     return whole, found + _unplanned_removals(whole, plan, base)

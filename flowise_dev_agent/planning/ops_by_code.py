@@ -48,8 +48,7 @@ def ops_by_code(request: PatchRequest) -> list[PatchOp] | None:
     if plan.flow_kind == "AGENTFLOW":
         if not _is_row(plan, base):
             return None
-        lines = [NamedConnection(source=one.node_id, target=two.node_id) for one, two in pairwise(plan.nodes)]
-        plan = plan.model_copy(update={"connections": lines})
+        plan = plan.model_copy(update={"connections": _row(plan)})
     try:
         ops = to_ops(
             plan,
@@ -79,6 +78,11 @@ def _go_one_way(plan: Plan, base: GraphIR, schemas: Schemas) -> bool:
     return len(gone) == len(there) and len({*places}) == len(places) == sum(map(bool, taken))
 
 
+def _row(plan: Plan) -> list[NamedConnection]:
+    """Lines from each step to the next one."""
+    return [NamedConnection(source=one.node_id, target=two.node_id) for one, two in pairwise(plan.nodes)]
+
+
 def _is_row(plan: Plan, base: GraphIR) -> bool:
     """True for a new agentflow whose steps run one after the other, as the person saw them, each with title and
     instructions.
@@ -88,7 +92,7 @@ def _is_row(plan: Plan, base: GraphIR) -> bool:
     first, *steps = plan.nodes
     return (
         not base.nodes
-        and not plan.connections
+        and plan.connections in ([], _row(plan))
         and first.node_name == START
         and bool(steps)
         and all(one.node_name in _IN_A_ROW and one.label for one in steps)

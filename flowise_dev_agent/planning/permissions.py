@@ -55,6 +55,7 @@ def capability_words(
     words += [said("plan.allows.file", path=shortened(one, _SHOWN_TEXT)) for one in capability.files]
     words += [said("plan.allows.code", node=node(id_)) for id_ in capability.code]
     words += [said("plan.allows.before_approval", node=node(id_)) for id_ in capability.before_approval]
+    new = {id_ for id_, one in capability.nodes.items() if one.action == "add"}
     words += [
         said(
             "plan.allows.line_add" if one.change == "add" else "plan.allows.line_remove",
@@ -62,6 +63,7 @@ def capability_words(
             target=node(one.target),
         )
         for one in capability.lines
+        if not {one.source, one.target} <= new  # in the outline
         for way in ways(one)
     ]
     types = {id_: one.node_name for id_, one in capability.nodes.items()}

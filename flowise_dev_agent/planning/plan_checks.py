@@ -4,11 +4,12 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
+from flowise_dev_agent.forms.step_plans import INSIDE
 from flowise_dev_agent.knowledge.credential_requirements import required_types
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.models.parsing import UnusableOutputError
 from flowise_dev_agent.patch import GraphIR, NodeSchema
-from flowise_dev_agent.patch.model.agentflow import AGENTFLOW_CATEGORY, BRANCHES_FROM
+from flowise_dev_agent.patch.model.agentflow import AGENTFLOW_CATEGORY, BRANCHES_FROM, LOOP, NOTE_NAMES, START
 from flowise_dev_agent.patch.model.equal_values import held
 from flowise_dev_agent.patch.model.nested import CREDENTIAL_KEY, parse_path, value_at
 from flowise_dev_agent.patch.model.suggest import ALIKE, closest
@@ -57,6 +58,7 @@ def checked_plan(plan: Plan, request: PlanRequest, accounts: Sequence[PartAccoun
         problems.append("`nodes` is empty. List the nodes to add or to change, or fill `declined`.")
     nodes: list[PlannedNode] = []
     new = []
+    is_new = request.intent.operation == "create" and not request.flow.existing
     pattern = request.pattern.nodes if request.pattern else {}
     earlier = {node.node_id for node in request.previous.nodes} if request.previous else set[str]()
     done = (
@@ -65,12 +67,13 @@ def checked_plan(plan: Plan, request: PlanRequest, accounts: Sequence[PartAccoun
         else set[str]()
     )
     lines, no_lines = _lines_that_go(plan, request)
-    problems += [*no_lines, *_open_branches(plan, request)]
+    drawn = plan.connections
+    problems += [*no_lines, *([] if is_new else _open_branches(plan, request))]
     plan = plan.model_copy(
         update={
             "removals": [id_ for id_ in plan.removals if id_ not in done],
             "disconnections": lines,
-            # The op writer makes the lines of new nodes.
+            # The op writer makes the lines of new nodes of a flow, and code those of a new flow that the plan says.
             "connections": [one for one in plan.connections if {one.source, one.target} <= {*request.flow.existing}],
         }
     )
@@ -94,6 +97,10 @@ def checked_plan(plan: Plan, request: PlanRequest, accounts: Sequence[PartAccoun
             new.append(schema)
     problems += _unknown_ids(plan, nodes, request.nodes, request.flow.existing)
     kinds = {_kind(request.nodes.schemas[node.node_name]) for node in nodes}
+    if is_new and kinds == {"AGENTFLOW"} and not pattern:
+        of_steps = plan.model_copy(update={"nodes": nodes, "connections": drawn, "flow_kind": "AGENTFLOW"})
+        update["connections"], no_lines = _lines_of_steps(of_steps, request)
+        problems += no_lines
     if request.target_kind in ("CHATFLOW", "AGENTFLOW") and request.intent.operation != "create":
         kinds.add(request.target_kind)
     if len(kinds) > 1:
@@ -139,13 +146,55 @@ def _lines_that_go(plan: Plan, request: PlanRequest) -> tuple[list[NamedConnecti
     return lines, problems
 
 
-def _open_branches(plan: Plan, request: PlanRequest | PatchRequest) -> list[str]:
+def _lines_of_steps(plan: Plan, request: PlanRequest) -> tuple[list[NamedConnection], list[str]]:
+    """Lines of a new agentflow, each with its branch by number, and problems with those that cannot be. A loop jumps
+    back by its own field.
+    """
+    types = {node.node_id: node.node_name for node in plan.nodes}
+    problems = [
+        f"`connections` names '{id_}', which is not planned."
+        for id_ in dict.fromkeys(end for one in plan.connections for end in (one.source, one.target))
+        if id_ not in types
+    ]
+    plan = plan.model_copy(
+        update={
+            "connections": [
+                one.model_copy(update={"input": ""})
+                for one in plan.connections
+                if {one.source, one.target} <= types.keys() and types[one.source] != LOOP
+            ]
+        }
+    )
+    graph = planned_flow(plan, GraphIR.empty(), request.nodes.schemas).graph
+    open_ = _open_branches(plan, request, graph)
+    lines: list[NamedConnection] = []
+    for one in plan.connections:
+        source, target = graph.node(one.source), graph.node(one.target)
+        if one.output == INSIDE:
+            drawn = target is not None and target.parent == one.source
+        else:
+            output = source.output_called(one.output) if source and len(source.outputs) > 1 else None
+            one = one.model_copy(update={"output": output.name if output else ""})
+            drawn = any((edge.source, edge.target) == (one.source, one.target) for edge in graph.edges)
+        if not (drawn or open_):
+            problems.append(f"`connections`: no line can lead from '{one.source}' to '{one.target}'.")
+        lines.append(one)
+    whole = plan.model_copy(update={"connections": lines})
+    if lines and not whole.says_all_lines:
+        led = {one.target for one in lines}
+        lacking = [id_ for id_, name in types.items() if id_ not in led and name not in (START, *NOTE_NAMES)]
+        problems.append(f"`connections` has no line to {', '.join(map(repr, lacking))}: give all lines of the flow.")
+    return lines, [*problems, *open_]
+
+
+def _open_branches(plan: Plan, request: PlanRequest | PatchRequest, graph: GraphIR | None = None) -> list[str]:
     """Problems with new lines out of a step with several branches, as the plan leaves them, that name none of them."""
-    graph = planned_flow(plan, request.flow.graph, request.nodes.schemas).graph if plan.connections else GraphIR.empty()
+    if graph is None and plan.connections:
+        graph = planned_flow(plan, request.flow.graph, request.nodes.schemas).graph
     return [
         f"`connections`: say in `output` which branch of '{one.source}' leads to '{one.target}': {', '.join(names)}."
         for one in plan.connections
-        if (source := graph.node(one.source)) and len(source.outputs) > 1 and source.is_agentflow
+        if graph and (source := graph.node(one.source)) and len(source.outputs) > 1 and source.is_agentflow
         if not source.output_called(one.output)
         for names in [[output.label for output in source.outputs]]
     ]

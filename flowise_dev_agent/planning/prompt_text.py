@@ -56,7 +56,7 @@ _BEGINNING: Final = 400
 #: Fields of a plan that the op writer needs.
 _FOR_OPS: Final = frozenset(
     {
-        *("goal", "operation", "flow_kind", "flow_name", "nodes", "removals", "disconnections", "kept"),
+        *("goal", "operation", "flow_kind", "flow_name", "nodes", "removals", "connections", "disconnections", "kept"),
         *("values", "steps", "credential_requirements", "placeholders"),
     }
 )

@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
+from flowise_dev_agent.forms.step_plans import INSIDE
 from flowise_dev_agent.patch.model.agentflow import (
     CONDITION,
     CONDITION_AGENT,
@@ -43,7 +44,7 @@ def readable(step: PlannedNode, plan: Plan, flow: GraphView, server_variables: S
     """Variables for the texts of a step, in the order of the flow.
 
     Inside an iteration these are the item, the earlier steps of the iteration and the state. A step is inside if the
-    flow has it there, or if its purpose or one of its values names `$iteration`: a plan says no more about it.
+    flow or the plan has it there, or if its purpose or one of its values names `$iteration`.
     """
     facts = _Facts(plan, flow)
     inside = facts.is_inside(step.node_id)
@@ -86,6 +87,7 @@ class _Facts:
         cut = {(one.source, one.target) for one in plan.disconnections}
         ends = {(edge.source, edge.target) for edge in flow.graph.edges} - cut
         ends |= {(one.source, one.target) for one in plan.connections}
+        self._inside = [one for one in plan.connections if one.output == INSIDE]
         #: Node id -> the steps that lead to it, as far as flow and plan say.
         self._sources: dict[str, set[str]] = {}
         for source, target in ends:
@@ -119,7 +121,8 @@ class _Facts:
 
     def parent(self, node_id: str) -> str | None:
         node = self._flow.graph.node(node_id)
-        return node.parent if node else None
+        planned = next((one.source for one in self._inside if one.target == node_id), None)
+        return node.parent if node else planned
 
     def is_inside(self, node_id: str) -> bool:
         """True if a step is inside an iteration."""

@@ -5,14 +5,17 @@ from typing import Any
 
 from pydantic import JsonValue
 
+from flowise_dev_agent.forms.step_plans import INSIDE
 from flowise_dev_agent.patch import (
     AddNode,
+    Connect,
     GraphIR,
     PatchOp,
     RemoveNode,
     ReplaceNode,
     Schemas,
     SetParam,
+    SetParent,
     UnsetParam,
     UpgradeNode,
 )
@@ -53,6 +56,23 @@ def with_planned_values(ops: Sequence[PatchOp], plan: Plan, base: GraphIR) -> li
         elif maker is not None or ((node := base.node(node_id)) and not _stands(_at(node.inputs, param), value)):
             behind.setdefault(index, []).append(_set(node_id, param, value))
     return [*behind.get(-1, []), *(new for index, op in enumerate(made) for new in (op, *behind.get(index, [])))]
+
+
+def with_planned_lines(ops: Sequence[PatchOp], plan: Plan, base: GraphIR) -> list[PatchOp]:
+    """Add the lines of a new agentflow that its plan says and the ops do not have."""
+    if not plan.says_all_lines or base.nodes:
+        return [*ops]
+    there = {(op.source_node_id, op.source_anchor or "", op.target_node_id) for op in ops if isinstance(op, Connect)}
+    inside = {op.node_id for op in ops if isinstance(op, SetParent)}
+    lines: list[PatchOp] = []
+    for one in plan.connections:
+        if one.output == INSIDE and one.target not in inside:
+            lines.append(SetParent(node_id=one.target, parent_id=one.source))
+        elif one.output != INSIDE and (one.source, one.output, one.target) not in there:
+            lines.append(
+                Connect(source_node_id=one.source, source_anchor=one.output or None, target_node_id=one.target)
+            )
+    return [*ops, *lines]
 
 
 def with_files_to_come(plan: Plan, schemas: Schemas) -> Plan:

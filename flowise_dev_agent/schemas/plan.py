@@ -9,6 +9,7 @@ from pydantic import BeforeValidator, Field, StringConstraints, computed_field, 
 from typing_extensions import TypeAliasType
 
 from flowise_dev_agent.patch import Finding, PatchOp
+from flowise_dev_agent.patch.model.agentflow import NOTE_NAMES, START
 from flowise_dev_agent.patch.model.named_values import NamedValues, named_values
 from flowise_dev_agent.schemas.base import Contract, JsonValue, Versioned, Worded
 from flowise_dev_agent.schemas.document_stores import PlannedStore
@@ -283,7 +284,8 @@ class _Proposed(Contract):
         description="lines of the existing flow that go",
     )
     connections: list[NamedConnection] = Field(
-        default_factory=list, description="new lines between nodes that the existing flow has"
+        default_factory=list,
+        description="new lines between nodes there; of a new agentflow all",
     )
     values: list[PlannedValue] = Field(
         default_factory=list,
@@ -390,6 +392,19 @@ class Plan(_Proposed, Versioned, Worded):
     def changes(self) -> bool:
         """True if the plan changes values or lines, or removes nodes."""
         return bool(self.removals or self.values or self.connections or self.disconnections)
+
+    @property
+    def says_all_lines(self) -> bool:
+        """True for the plan of a new agentflow that leads to each of its steps but the start."""
+        led = {one.target for one in self.connections}
+        return (
+            (self.operation, self.flow_kind) == ("create", "AGENTFLOW")
+            and bool(led)
+            and all(
+                not node.existing and (node.node_id in led or node.node_name in (START, *NOTE_NAMES))
+                for node in self.nodes
+            )
+        )
 
     @property
     def new_nodes(self) -> set[str]:

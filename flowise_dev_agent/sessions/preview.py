@@ -173,7 +173,7 @@ def drawn(picture: Picture, schemas: Schemas, *, name: str) -> Preview:
             state="existing" if _ends(edge) in had else "new",
             expected=picture.source == "plan"
             and _ends(edge) not in had
-            and (edge.source, edge.target, edge.input) not in said,
+            and said.isdisjoint({(edge.source, edge.target, edge.input), (edge.source, edge.target, "")}),
         )
         for edge in will.edges
     ]

@@ -265,7 +265,7 @@ def test_the_fields_line_names_what_is_required_wherever_the_editor_shows_it(cat
 
 def test_a_skill_is_read_by_section_and_has_a_version() -> None:
     assert "conversationalRetrievalQAChain" in PACKAGED.section("Flows")
-    assert PACKAGED.version() == "12"
+    assert PACKAGED.version() == "13"
     with pytest.raises(KeyError, match="Judge"):
         PACKAGED.section("Nothing")
 
@@ -276,7 +276,7 @@ def test_a_skill_folder_replaces_sections_and_is_read_again_when_it_changes(tmp_
     skills = Skills(tmp_path)
     assert skills.section("Judge") == "Be kind."
     assert skills.section("Flows") == PACKAGED.section("Flows")
-    assert skills.version() == "12+ours"
+    assert skills.version() == "13+ours"
     file.write_text("---\nversion: ours-2\n---\n## Judge\nBe strict and fair.\n")
     assert skills.section("Judge") == "Be strict and fair."
     file.unlink()
@@ -288,7 +288,7 @@ def test_a_section_of_the_agentflow_chapter_is_replaced_alone(tmp_path: Path) ->
     ours, packaged = Skills(tmp_path).sections("agentflows"), PACKAGED.sections("agentflows")
     assert ours == {**packaged, "People": "Ask nobody."}
     settings = ReasoningSettings(REASONING_ENGINE="deterministic", SKILLS_DIR=tmp_path)
-    assert LlmReasoner(NoEngine(), settings).skills_version == "flowise_builder 12, agentflows 8+ours"
+    assert LlmReasoner(NoEngine(), settings).skills_version == "flowise_builder 13, agentflows 8+ours"
 
 
 def test_without_a_model_no_skills_are_read() -> None:
