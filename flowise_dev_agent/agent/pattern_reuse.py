@@ -141,7 +141,7 @@ async def apply_pattern(
         return _as_new(plan, schemas, language), _NOT_USED
     emit.put(
         ArtifactData(pattern_used=True, pattern_id=match.id, ops_in_base=len(ops)),
-        text("event.pattern_ops", ops=len(ops), number=match.id),
+        text("event.pattern_ops", count=len(ops), number=match.id),
     )
     accepted = shortened(" ".join(match.requirement.split()), _MAX_REQUIREMENT_CHARS)
     nodes = _labels(plan, taken, schemas)

@@ -15,10 +15,10 @@ from flowise_dev_agent.errors import FlowiseError, WriteFailedError
 from flowise_dev_agent.patch import Finding, FlowNode, GraphIR
 from flowise_dev_agent.patch.validate.context import STORES
 from flowise_dev_agent.planning.passes.document_stores import store_spec
-from flowise_dev_agent.schemas.document_stores import PlannedStore, pieces
+from flowise_dev_agent.schemas.document_stores import PlannedStore
 from flowise_dev_agent.schemas.event_data import DecisionData, WriteData
 from flowise_dev_agent.testing.checks import placeholders_of
-from flowise_dev_agent.texts import Text, sentences, text, translated
+from flowise_dev_agent.texts import Text, counted, sentences, text, translated
 
 #: Code of a finding on a vector store whose documents were not written.
 UPSERT_FAILED: Final = "UPSERT_FAILED"
@@ -99,7 +99,7 @@ async def fill_vector_stores(
             words = error.message.params.get("said") if isinstance(error.message, Text) else None
             said, added = words if isinstance(words, str) else error.message, 0
         if added:
-            words = text("event.upserted", pieces=pieces(added), node=titles[node_id])
+            words = text("event.upserted", pieces=counted("pieces", added), node=titles[node_id])
             emit.put(WriteData(chatflow_id=chatflow_id), words)
         elif added == 0:
             said = said or text("error.no_text_loaded")

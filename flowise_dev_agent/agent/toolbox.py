@@ -17,6 +17,7 @@ from flowise_dev_agent.redaction import redacted
 from flowise_dev_agent.sanitize import bounded
 from flowise_dev_agent.schemas.base import JsonObject
 from flowise_dev_agent.schemas.event_data import ToolCallData, ToolResultData
+from flowise_dev_agent.texts import counted
 
 #: Seconds of one call, connecting included. Nothing is tried again: the model decides what follows from a failure.
 CALL_SECS: Final = 60.0
@@ -80,7 +81,7 @@ class SessionToolbox:
             duration_ms=duration_ms,
             repeated=repeated,
         )
-        self._emit.put(data, f"{shown}: {'ok' if result.ok else 'failed'}, {len(text)} characters")
+        self._emit.put(data, f"{shown}: {'ok' if result.ok else 'failed'}, {counted('characters', len(text))}")
         return text
 
     def result_of(self, name: str) -> ToolResult | None:

@@ -16,6 +16,7 @@ from flowise_dev_agent.models.messages import MAX_SUMMARY_CHARS, ToolDef
 from flowise_dev_agent.redaction import masked
 from flowise_dev_agent.sanitize import shortened
 from flowise_dev_agent.schemas.base import JsonMapping, JsonObject
+from flowise_dev_agent.texts import counted
 
 #: Characters of a summary, unless the tool declares its own limit.
 SUMMARY_LIMIT: Final = 300
@@ -106,7 +107,7 @@ def _wrap_result(tool_name: str, raw: Any) -> ToolResult:
             )
         case {"valid": valid, **rest}:
             problems = list(rest.get("errors") or ())
-            text = "The flow is valid." if valid else f"The flow is not valid: {len(problems)} errors."
+            text = "The flow is valid." if valid else f"The flow is not valid: {counted('errors', len(problems))}."
             return ToolResult(True, shorten(" ".join([text, *map(str, problems[:_ERRORS_SHOWN])])), data=raw)
         case {"id": id_, **rest}:
             summary = shorten(f"Chatflow '{rest.get('name', '')}' (id={id_}).")

@@ -27,13 +27,13 @@ def build_limiter() -> FixedWindowRateLimiter:
 def count_session_start(request: Request) -> None:
     """Count a start of a session. Raises HTTPException (429) above the limit; a limit of 0 switches it off."""
     most = _server(request).rate_limit_sessions_per_min
-    _count(request, _STARTS, most, text("error.too_many_starts", most=most))
+    _count(request, _STARTS, most, text("error.too_many_starts", count=most))
 
 
 async def limit_chat(request: Request) -> None:
     """A dependency of the routes that ask a flow: each question costs the flow's own model calls."""
     most = _server(request).rate_limit_chat_per_min
-    _count(request, _CHAT, most, text("error.too_many_questions", rate_limit_chat_per_min=most))
+    _count(request, _CHAT, most, text("error.too_many_questions", count=most))
 
 
 def _count(request: Request, scope: str, most: int, refusal: str) -> None:

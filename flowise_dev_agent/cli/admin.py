@@ -14,6 +14,7 @@ from flowise_dev_agent.cli.options import AsJson, Instance, Output, asking
 from flowise_dev_agent.cli.startup import Exit, command_settings, run_async
 from flowise_dev_agent.errors import InvalidInputError
 from flowise_dev_agent.sanitize import shortened
+from flowise_dev_agent.texts import counted
 
 if TYPE_CHECKING:
     from flowise_dev_agent.client import AgentClient
@@ -257,7 +258,7 @@ async def verify_audit(client: "AgentClient", session: AuditSession = None, as_j
     for finding in report.findings if not as_json else ():
         where = f"row {finding.seq}" if finding.seq is not None else "all rows"
         note(f"{finding.chain}: {where}: {finding.problem.replace('_', ' ')}", "bold red")
-    state = f"{len(report.findings)} findings" if report.findings else "nothing is missing or changed"
+    state = counted("findings", len(report.findings)) if report.findings else "nothing is missing or changed"
     show(report, as_json, f"{report.rows} rows of {report.chains} chains: {state}.")
     return not report.findings
 

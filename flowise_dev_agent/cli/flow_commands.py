@@ -10,6 +10,7 @@ from flowise_dev_agent.cli import files
 from flowise_dev_agent.cli.console import confirm, say, show, show_table
 from flowise_dev_agent.cli.options import AsJson, Instance, Output, Yes, asking
 from flowise_dev_agent.cli.startup import Exit
+from flowise_dev_agent.texts import counted
 
 if TYPE_CHECKING:
     from flowise_dev_agent.client import AgentClient
@@ -158,7 +159,7 @@ async def check_flow(
     checked = await client.validate_flow(text, instance=instance)
     found = checked.validation
     lines = [f"  {finding.severity}: {finding.line}" for finding in (*found.errors, *found.warnings)]
-    counts = f"{len(found.errors)} errors, {len(found.warnings)} warnings."
+    counts = f"{counted('errors', len(found.errors))}, {counted('warnings', len(found.warnings))}."
     show(checked, as_json, *lines, f"{'Valid' if found.valid else 'Not valid'}: {counts}")
     return found.valid
 
@@ -223,7 +224,7 @@ async def export_tests(
     text = found.text if found.text is not None else found.model_dump_json(include={"tests"}, indent=2) + "\n"
     files.write_text(text, file)
     if file is not None:
-        say(f"{len(found.tests)} tests are in {file}.")
+        say(f"Written to {file}: {counted('tests', len(found.tests))}.")
 
 
 @asking(tests_app, "import")
@@ -240,7 +241,7 @@ async def import_tests(
 
     body = files.valid(PutTestSet, text=files.read_text(file), format=format_of(file))
     found = await client.put_test_set(await files.flow_id(client, flow, instance), body, instance=instance)
-    show(found, as_json, f"The flow has {len(found.tests)} tests.")
+    show(found, as_json, f"The flow has {counted('tests', len(found.tests))}.")
 
 
 guard_app = typer.Typer(help="Flows whose test sets are held on a schedule and after changes.", no_args_is_help=True)
@@ -406,7 +407,7 @@ async def list_flows(
     """List chatflows and agentflows, those changed last first."""
     page = await client.find_flows(words, instance=instance, limit=limit)
     rows = ((flow.id, flow.type, str(flow.nodes), flow.name) for flow in page.flows)
-    total = f"{len(page.flows)} of {page.total} flows."
+    total = f"{len(page.flows)} of {counted('flows', page.total)}."
     show_table(page, as_json, ("Flow", "Type", "Nodes", "Name"), rows, total, whole=("Flow",))
 
 
@@ -465,7 +466,7 @@ async def show_fleet(
     )
     more = " More by GET /fleet with `next_cursor`." if page.next_cursor else ""
     columns = ("Flow", "State", "Changed", "By", "Tested", "Name")
-    show_table(page, as_json, columns, rows, *gone, f"{len(page.flows)} flows.{more}", whole=("Flow",))
+    show_table(page, as_json, columns, rows, *gone, f"{counted('flows', len(page.flows))}.{more}", whole=("Flow",))
 
 
 @asking(flows_app, "restore")

@@ -26,6 +26,7 @@ from flowise_dev_agent.patch import BindCredential
 from flowise_dev_agent.schemas.flow_exports import Export, ExportedFlow, import_of, things_of
 from flowise_dev_agent.schemas.flow_files import LOCK_FILE
 from flowise_dev_agent.schemas.flow_writes import ApplyToFlow, FlowWriteResult, ImportFlow
+from flowise_dev_agent.texts import counted
 
 #: Flows that come with this package.
 _SHIPPED: Final = Path(__file__).parents[1] / "flows"
@@ -90,7 +91,7 @@ async def import_flows(
         if not options.as_json:
             _say_bound(result, flow, export)
         return True
-    confirm(f"Import {len(chosen)} flows?{also}", options.yes or options.dry_run)
+    confirm(f"Import {counted('flows', len(chosen))}?{also}", options.yes or options.dry_run)
     return await _import_all(client, chosen, options, instance)
 
 

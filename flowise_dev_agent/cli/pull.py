@@ -18,6 +18,7 @@ from flowise_dev_agent.errors import InvalidInputError
 from flowise_dev_agent.schemas.flow_files import LOCK_FILE, AppliedFlow
 from flowise_dev_agent.schemas.flow_writes import FlowDocument
 from flowise_dev_agent.schemas.flows import FlowFacts
+from flowise_dev_agent.texts import counted
 
 _PAGE: Final = 100
 #: Changes of one flow in one pull; of more, the earliest are left out.
@@ -75,7 +76,7 @@ async def pull(client: AgentClient, folder: Path, instance: str | None) -> None:
         if git is not None:
             _commit(git, folder, change)
         say(change.message)
-    say(f"{len(changes)} changes{'' if git is None else ', each a commit'}.")
+    say(f"{counted('changes', len(changes))}{'' if git is None else ', each a commit'}.")
 
 
 async def _flows(client: AgentClient, instance: str | None) -> list[FlowFacts]:

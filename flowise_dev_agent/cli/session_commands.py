@@ -10,6 +10,7 @@ from flowise_dev_agent.cli.console import confirm, say, show, show_table, warn
 from flowise_dev_agent.cli.options import AsJson, Instance, Output, Url, Yes, asking
 from flowise_dev_agent.cli.startup import Exit, run_async, with_client
 from flowise_dev_agent.errors import AgentError
+from flowise_dev_agent.texts import counted
 
 if TYPE_CHECKING:
     from flowise_dev_agent.client import AgentClient
@@ -261,7 +262,7 @@ async def retry_failed(client: "AgentClient", code: str | None, *, as_json: bool
             refused[str(one.thread_id)] = error.message
         else:
             retried.append(str(one.thread_id))
-    show({"retried": retried, "refused": refused}, as_json, f"{len(retried)} sessions go on.")
+    show({"retried": retried, "refused": refused}, as_json, f"Going on: {counted('sessions', len(retried))}.")
     for id_, reason in refused.items() if not as_json else ():
         warn(f"{id_}: {reason}")
     return Exit.FAILED if refused else Exit.DONE

@@ -109,9 +109,9 @@ def _steps(plan: Plan, nodes: Mapping[str, NodeSchema], language: str) -> list[s
     added = [_title(node, nodes) for node in plan.nodes if not node.existing]
     steps = [said("plan.step.add", nodes=", ".join(added))] if added else []
     steps += [
-        said("plan.step.window", number=str(one.value))
+        said("plan.step.window", count=int(str(one.value)))
         for one in plan.values
-        if one.param == "k" and "Memory" in one.node_id
+        if one.param == "k" and "Memory" in one.node_id and str(one.value).isdecimal()
     ]
     return steps + [said("plan.step.credential", type=credential_name(name)) for name in plan.credential_requirements]
 

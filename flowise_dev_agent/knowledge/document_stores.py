@@ -7,7 +7,8 @@ from flowise_dev_agent.flowise.client import FlowiseClient
 from flowise_dev_agent.flowise.document_stores import Component, DocumentStore, vectors_like
 from flowise_dev_agent.redaction import masked
 from flowise_dev_agent.sanitize import clean_text, shortened
-from flowise_dev_agent.schemas.document_stores import DocumentStoreView, pieces
+from flowise_dev_agent.schemas.document_stores import DocumentStoreView
+from flowise_dev_agent.texts import counted
 
 _MODEL_FIELDS: Final = ("modelName", "model", "azureOpenAIApiEmbeddingsDeploymentName")
 _NAME_CHARS: Final = 120
@@ -26,7 +27,7 @@ def store_lines(stores: Sequence[DocumentStoreView]) -> list[str]:
         + "; ".join(
             part
             for part in (
-                f"{pieces(one.chunks)} of {', '.join(one.sources) or 'nothing'}",
+                f"{counted('pieces', one.chunks)} of {', '.join(one.sources) or 'nothing'}",
                 f"{one.embeddings} in {one.vector_store}" if one.vector_store else "no vector store",
                 one.description,
             )

@@ -19,6 +19,7 @@ from flowise_dev_agent.schemas.flow_writes import MAX_FLOW_CHARS, FlowDocument
 from flowise_dev_agent.schemas.flows import FlowPage, FlowSummary
 from flowise_dev_agent.schemas.question_text import test_lines
 from flowise_dev_agent.schemas.versions import NumberedVersions, RolledBack, TakenBack, VersionDiff, VersionList
+from flowise_dev_agent.texts import counted
 
 _POLL_SECS: Final = 1.0
 #: Maximum size of an exported flow; more would fill a model's context.
@@ -42,7 +43,10 @@ async def list_chatflows(
     Without a query it lists the most recently changed ones. Drafts of sessions are left out.
     """
     page = await client_of(ctx).find_flows(query, instance=instance, limit=limit)
-    lines = [f"- {row.id} {row.name} ({row.type}, {row.nodes} nodes, changed {row.updated})" for row in page.flows]
+    lines = [
+        f"- {row.id} {row.name} ({row.type}, {counted('nodes', row.nodes)}, changed {row.updated})"
+        for row in page.flows
+    ]
     return succeeded([f"{len(page.flows)} of {page.total} matching chatflows:", *lines], page)
 
 

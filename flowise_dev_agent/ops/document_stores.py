@@ -12,8 +12,8 @@ from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.knowledge.document_stores import read_stores, view_of
 from flowise_dev_agent.persistence import AuditLog, Fact
 from flowise_dev_agent.redaction import masked
-from flowise_dev_agent.schemas.document_stores import DocumentStoreList, RefreshedStore, pieces
-from flowise_dev_agent.texts import text
+from flowise_dev_agent.schemas.document_stores import DocumentStoreList, RefreshedStore
+from flowise_dev_agent.texts import counted, text
 
 #: Seconds for one call, and for a whole refresh.
 _CALL_SECS: Final = 300.0
@@ -69,6 +69,6 @@ async def _refreshed(client: FlowiseClient, audit_log: AuditLog, store_id: str, 
         ) from None
     finally:
         # Also after a failure: sources that were read stay read.
-        words = f"{store.name}: {read} of {len(store.loaders)} sources, {pieces(added)} in the vector store"
+        words = f"{store.name}: {read} of {len(store.loaders)} sources, {counted('pieces', added)} in the vector store"
         await audit_log.add(Fact("store.refresh", instance_id=name, words=words))
     return RefreshedStore(store=view_of(await client.get_document_store(store.id)), written=added)

@@ -36,7 +36,7 @@ _STEP_SECS: Final = 60.0
 _ATTEMPTS: Final = 3
 _LOST: Final = Failure(
     code="worker_lost",
-    detail=text("error.refresh_lost_worker", attempts=_ATTEMPTS),
+    detail=text("error.refresh_lost_worker", count=_ATTEMPTS),
     hint=text("error.check_workers_refresh"),
 )
 

@@ -136,7 +136,7 @@ async def bind_attachments(connection: Connection, session_id: UUID, ids: Sequen
     if missing := [id_ for id_ in ids if id_ not in {row["id"] for row in rows}]:
         raise _not_found(missing)
     if len(rows) > MOST_ATTACHMENTS:
-        raise InvalidInputError(text("error.most_attachments", limit=MOST_ATTACHMENTS))
+        raise InvalidInputError(text("error.most_attachments", count=MOST_ATTACHMENTS))
     if any(row["session_id"] not in (None, session_id) for row in rows):
         raise InvalidInputError(text("error.attachment_elsewhere"), hint=text("error.upload_again"))
     if len({row["name"] for row in rows}) < len(rows):

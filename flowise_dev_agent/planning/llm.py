@@ -225,7 +225,7 @@ class LlmReasoner(Reasoner):
                         )
             loop.hand_back(response.text, problems)
         raise ModelOutputError(
-            text("error.no_usable_answer", model=model, phase=phase, tries=tries, problem=shortened(problems[0], 300)),
+            text("error.no_usable_answer", model=model, phase=phase, count=tries, problem=shortened(problems[0], 300)),
             hint=text("error.no_usable_answer_hint"),
             details={"problems": problems, "tries": tries, "usage": loop.usage.model_dump()},
         )

@@ -14,8 +14,7 @@ from flowise_dev_agent.flowise.document_stores import DocumentStore, LoaderSpec,
 from flowise_dev_agent.flowise.flow_tags import store_tag
 from flowise_dev_agent.publish.outcomes import stated
 from flowise_dev_agent.publish.steps import WriteSteps
-from flowise_dev_agent.schemas.document_stores import pieces
-from flowise_dev_agent.texts import text
+from flowise_dev_agent.texts import counted, text
 
 #: For one source, and for all embeddings of a store.
 _READ_SECS: Final = 300.0
@@ -75,7 +74,15 @@ class StoreFiles(WriteSteps):
             if spec.like is not None:
                 await self._embed_file(spec.name, store_id, loader, tag)
             total = len(spec.loaders)
-            progress(text("event.store_added", store=spec.name, done=number, total=total, pieces=pieces(count)))
+            progress(
+                text(
+                    "event.store_added",
+                    store=spec.name,
+                    done=number,
+                    files=counted("files", total),
+                    pieces=counted("pieces", count),
+                )
+            )
         return count
 
     async def own_files(self) -> list[tuple[str, str]]:

@@ -36,8 +36,7 @@ from flowise_dev_agent.publish.store_files import (
     left_behind,
     remove_loader,
 )
-from flowise_dev_agent.schemas.document_stores import pieces
-from flowise_dev_agent.texts import text
+from flowise_dev_agent.texts import counted, text
 
 #: Calls to embed one store.
 _MOST_TRIES: Final = 3
@@ -73,17 +72,25 @@ class StoreSteps(StoreFiles):
         for number, loader in enumerate(spec.loaders, start=1):
             chunks += await self._fill_store(spec.name, store_id, loader, tag)
             total = len(spec.loaders)
-            progress(text("event.store_read", store=spec.name, done=number, total=total, pieces=pieces(chunks)))
+            progress(
+                text(
+                    "event.store_read",
+                    store=spec.name,
+                    done=number,
+                    files=counted("files", total),
+                    pieces=counted("pieces", chunks),
+                )
+            )
         if spec.like is None:
             return MadeStore(store_id, spec.name, chunks)
         embedded = await self._embed_store(spec, store_id, tag)
         if not await self._client.query_document_store(store_id, spec.probe or spec.name):
             raise WriteFailedError(
-                text("error.store_finds_none", pieces=pieces(embedded), store=spec.name),
+                text("error.store_finds_none", pieces=counted("pieces", embedded), store=spec.name),
                 hint=text("error.store_finds_none_hint"),
                 details={"store_id": store_id},
             )
-        progress(text("event.store_embedded", store=spec.name, pieces=pieces(embedded)))
+        progress(text("event.store_embedded", store=spec.name, pieces=counted("pieces", embedded)))
         return MadeStore(store_id, spec.name, chunks, embedded)
 
     async def upsert(self, chatflow_id: str, node_id: str, sha256: str) -> int | None:
@@ -224,7 +231,7 @@ class StoreSteps(StoreFiles):
                 return count
         if len(tried) >= _MOST_TRIES:
             raise WriteFailedError(
-                text("error.store_not_embedded_in_tries", store=spec.name, tries=len(tried)),
+                text("error.store_not_embedded_in_tries", store=spec.name, count=len(tried)),
                 hint=text("error.look_at_vectors"),
                 details={"store_id": store_id},
             )

@@ -3,12 +3,6 @@
 from pydantic import Field
 
 from flowise_dev_agent.schemas.base import Contract
-from flowise_dev_agent.texts import text
-
-
-def pieces(count: int) -> str:
-    """Text for a number of pieces."""
-    return text("pieces", count=count)
 
 
 class DocumentStoreView(Contract):

@@ -96,6 +96,6 @@ class Recovery:
     def _worker_lost(self, lost: Lost) -> Failure:
         return Failure(
             code="worker_lost",
-            detail=text("error.worker_lost", attempt=lost.attempt + 1),
+            detail=text("error.worker_lost", count=lost.attempt + 1),
             hint="Check the memory and the log of the workers, then retry the session.",
         )

@@ -123,10 +123,10 @@ class _Writer:
         yield f"- {self._say('summary.times', started=started, changed=changed)}"
         cost = self._say(
             "summary.cost",
-            tokens=totals.input_tokens + totals.output_tokens,
+            tokens=self._say("count.tokens", count=totals.input_tokens + totals.output_tokens),
             usd=f"${totals.usd:.4f}",
-            model_calls=totals.model_calls,
-            flowise_calls=totals.flowise_calls,
+            model_calls=self._say("count.model_calls", count=totals.model_calls),
+            flowise_calls=self._say("count.flowise_calls", count=totals.flowise_calls),
         )
         yield f"- {cost}"
         if view.degraded:

@@ -96,7 +96,7 @@ def failed_verdict(results: Sequence[Trial]) -> Verdict | None:
         done=False,
         category=worst.category,
         reason=text(
-            outcome, failed=len(failed), total=len(results), error=in_brief(worst.worded("error"), _FOREIGN_CHARS)
+            outcome, failed=len(failed), count=len(results), error=in_brief(worst.worded("error"), _FOREIGN_CHARS)
         ),
         fix=entry.advice if entry and entry.category == worst.category else playbook.FIXES[worst.category or "UNKNOWN"],
         failed_trials=[number for number, result in enumerate(results, start=1) if result.category],

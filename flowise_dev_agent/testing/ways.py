@@ -339,7 +339,7 @@ def _untaken(held: Sequence[TrialRun], graph: GraphIR, simulation: Simulation) -
     for node in graph.nodes:
         limit = int(_number(node.inputs.get("maxLoopCount") or 5))
         if node.name == _LOOP and node.id in loops and loops[node.id] < limit:
-            yield text("way.limit", step=node.label or node.id, limit=limit)
+            yield text("way.limit", step=node.label or node.id, count=limit)
     probed = {
         (one.case.stand_in, one.case.kind)
         for one in held

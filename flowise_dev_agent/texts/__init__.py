@@ -46,6 +46,11 @@ def text(code: str, /, **params: Param) -> Text:
     return Text(code, say(code, **params), params)
 
 
+def counted(code: str, number: int) -> str:
+    """A number of things, by the code of their name: `1 node`, `2 nodes`."""
+    return text(f"count.{code}", count=number)
+
+
 def sentences(*texts: str) -> str:
     """Sentences one after the other; empty ones are left out."""
     given = [one for one in texts if one]

@@ -106,7 +106,7 @@ def _why_given_up(state: AgentState, keys: Sequence[str], limits: LimitSettings,
     if is_same and check.retries > 0:
         return text("interrupt.same_problem_twice")
     if check.retries >= limits.max_total_retries_per_iter:
-        return text("interrupt.tries_used", tries=check.retries + 1)
+        return text("interrupt.tries_used", count=check.retries + 1)
     return None
 
 

@@ -148,7 +148,7 @@ async def _with_test_set(
     if not left_out:
         return plan, notes
     said = listed([f"“{shortened(' '.join(one.turns), _QUESTION_CHARS)}”" for one in left_out[:_MOST_LISTED]])
-    note = kept(text("note.tests_left_out", number=len(left_out), total=len(plan.tests), tests=said))
+    note = kept(text("note.tests_left_out", number=len(left_out), count=len(plan.tests), tests=said))
     others = [one for one in notes if one.code != note.code]
     return plan, [*others, note]
 

@@ -410,7 +410,7 @@ def _result_review(
         said.append(text("interrupt.failed_before"))
     if verdict and (counted := verdict.pass_k) and counted.k > 1:
         said.append(
-            text("interrupt.passed_in_all", passed=counted.passed, questions=counted.questions, trials=counted.k)
+            text("interrupt.passed_in_all", passed=counted.passed, questions=counted.questions, count=counted.k)
         )
     if verdict and verdict.simulated:
         said.append(text("interrupt.simulated", actions="; ".join(verdict.simulated)))
@@ -487,9 +487,9 @@ def outcome_of(
         return "tests_failed", [text("interrupt.needs_a_look"), verdict.worded("reason"), verdict.worded("fix")]
     passed = sum(result.passed for result in results)
     if verdict.headline == "works":
-        return "tests_passed", [text("interrupt.works", passed=passed, total=len(results))]
+        return "tests_passed", [text("interrupt.works", passed=passed, count=len(results))]
     listed = verdict.not_shown()
-    answered = text("interrupt.answers", passed=passed, total=len(results))
+    answered = text("interrupt.answers", passed=passed, count=len(results))
     shown = [text("interrupt.not_shown", listed=one) for one in listed[:_MOST_REASONS]]
     said = [sentences(answered, verdict.what_was_shown())]
     if verdict.done:

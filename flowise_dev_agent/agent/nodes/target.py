@@ -27,7 +27,7 @@ from flowise_dev_agent.redaction import masked
 from flowise_dev_agent.schemas.base import kept
 from flowise_dev_agent.schemas.event_data import ArtifactData
 from flowise_dev_agent.schemas.interrupts import SelectTargetData, SelectTargetInterrupt, TargetFlow
-from flowise_dev_agent.texts import sentences, text
+from flowise_dev_agent.texts import counted, sentences, text
 
 
 async def resolve_target(state: AgentState, runtime: Runtime[AgentContext], *, domains: Domains) -> Update:
@@ -108,7 +108,12 @@ async def summarize_current_flow(state: AgentState, runtime: Runtime[AgentContex
     nodes, edges = len(graph.nodes), len(graph.edges)
     Emitter(runtime, "summarize_current_flow").put(
         ArtifactData(nodes=nodes, edges=edges),
-        text("event.flow_read", flow=state.write.chatflow_name or "", nodes=nodes, edges=edges),
+        text(
+            "event.flow_read",
+            flow=state.write.chatflow_name or "",
+            nodes=counted("nodes", nodes),
+            connections=counted("connections", edges),
+        ),
     )
     return {}
 

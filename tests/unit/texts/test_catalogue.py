@@ -138,3 +138,36 @@ def test_no_sentence_has_two_codes() -> None:
         if len(words.split()) > 3 and not key.startswith(("form.", "option.", "ledger.")):
             codes.setdefault(words, []).append(key)
     assert [found for found in codes.values() if len(found) > 1] == []
+
+
+#: Numbers that are never one: bounds of the service, and sizes.
+_NEVER_ONE = {"size", "limit", "sent"}
+#: Numbers for which a language takes the singular.
+_SINGLE = {"fr": (0, 1)}
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_no_text_has_a_plural_behind_one(language: str) -> None:
+    texts = catalogue(language)
+    single = _SINGLE.get(language, (1,))
+    several, one = set[str](), set[str]()
+    for key, words in texts.items():
+        if key.endswith("_other"):
+            several |= set(re.findall(r"\}\} (\w+)", words))
+            one |= set(re.findall(r"(?:\}\}|\b1) (\w+)", texts[key.removesuffix("other") + "one"]))
+    several -= one
+    assert len(several) > 10
+    wrong: list[str] = []
+    for key, words in texts.items():
+        code = _PLURAL.sub("", key)
+        for number in (0, 1, 2):
+            given = {name: "many" if name in _NEVER_ONE else str(number) for name in places(words)}
+            said = say_in(language, code, **given | {"count": number})
+            behind = {word for pair in re.findall(rf"(?<!\d){number} (\w+)(?: (\w+))?", said) for word in pair}
+            if number in single and behind & several:
+                wrong.append(f"{key}: {said}")
+    assert wrong == []
+
+
+def test_french_signs_have_spaces_that_do_not_break() -> None:
+    assert [key for key, words in catalogue("fr").items() if re.search("\u0020[:;!?»]|«\u0020", words)] == []

@@ -7,6 +7,7 @@ import { findingText } from "../i18n/texts";
 import { EditBar } from "../session/EditBar";
 import { HandEdit } from "../session/HandEdits";
 import { ErrorNote } from "../ui/ErrorNote";
+import { plural } from "../ui/format";
 import { EditingContext } from "./edits";
 import { useHandSession } from "./handSession";
 import { blocking } from "./mending";
@@ -82,7 +83,7 @@ export function ChangeList({ chatflowId, instance, name, drawn, onShow }: Props)
         <ol ref={list} className="change-steps" aria-label={t("Your changes")}>
           {moved.length >= MANY && (
             <li>
-              <span className="change-words">{t("Moved: {{number}} nodes", { number: moved.length })}</span>
+              <span className="change-words">{plural(moved.length, "node moved")}</span>
               <button
                 type="button"
                 className="button plain small"

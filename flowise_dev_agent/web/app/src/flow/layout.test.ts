@@ -60,7 +60,7 @@ test("every category has a tone, also an unknown one", () => {
 
 test("the flow as text leaves out notes", () => {
   expect(inWords(canvas([node("a"), node("n", { kind: "note" }), node("b")], [edge("a", "b")]))).toBe(
-    "2 nodes, 1 connections: a, b",
+    "2 nodes, 1 connection: a, b",
   );
 });
 

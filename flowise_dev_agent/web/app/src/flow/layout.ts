@@ -1,6 +1,7 @@
 /** Positions and sizes on the canvas. Sizes are computed, not measured. */
 import type { CanvasNode, CanvasView } from "../api/types";
 import { t } from "../i18n";
+import { plural } from "../ui/format";
 
 export const NODE_WIDTH = 280;
 export const HEADER = 46;
@@ -233,9 +234,9 @@ const TONES: [string, string][] = [
 export function inWords(view: CanvasView): string {
   const nodes = view.nodes.filter((node) => node.kind !== "note");
   const names = nodes.slice(0, 12).map((node) => node.label);
-  return t("{{nodes}} nodes, {{edges}} connections: {{names}}", {
-    nodes: nodes.length,
-    edges: view.edges.length,
+  return t("{{nodes}}, {{connections}}: {{names}}", {
+    nodes: plural(nodes.length, "node"),
+    connections: plural(view.edges.length, "connection"),
     names: [...names, ...(nodes.length > 12 ? ["…"] : [])].join(", "),
   });
 }

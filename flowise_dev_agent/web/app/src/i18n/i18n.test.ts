@@ -68,3 +68,31 @@ it("speaks the language that the person chose, else the browser's, else English"
   // What no file has is shown as it is.
   expect(t("A title of a flow: {{x}}")).toContain("A title of a flow");
 });
+
+it("has no plural behind one, in any language", async () => {
+  const forms = Object.keys(english).filter((key) => key.endsWith("_one"));
+  for (const [language, file] of [
+    ["en", english],
+    ["de", german],
+    ["fr", french],
+    ["es", spanish],
+  ] as const) {
+    await speak(language);
+    const words: Record<string, string> = file;
+    const single = (number: number) => new Intl.PluralRules(language).select(number) === "one";
+    for (const key of forms) {
+      const said = [0, 1, 2].map((number) => plural(number, key.slice("{{count}} ".length, -"_one".length)));
+      const one = words[key] ?? "";
+      const other = words[key.replace(/one$/, "other")] ?? "";
+      for (const [number, text] of said.entries())
+        expect(text, key).toBe((single(number) ? one : other).replace("{{count}}", String(number)));
+    }
+    // A number stands before a noun only where its forms are known, or where it is never one.
+    const nouns = new Set(forms.map((key) => (words[key.replace(/one$/, "other")] ?? "").split(" ")[1]));
+    const plain = Object.entries(words).filter(([key]) => !/_(one|many|other)$|^At most/.test(key));
+    const wrong = plain.filter(([, text]) =>
+      [...text.matchAll(/\{\{(\w+)\}\} ([\p{L}]+)/gu)].some(([, , noun]) => nouns.has(noun)),
+    );
+    expect(wrong.map(([key]) => key)).toEqual([]);
+  }
+});

@@ -4,7 +4,7 @@ import { api, dataOf } from "../api/client";
 import type { components } from "../api/schema";
 import { t } from "../i18n";
 import { ErrorNote } from "../ui/ErrorNote";
-import { moment } from "../ui/format";
+import { moment, plural } from "../ui/format";
 import { OUTCOMES, PHASES } from "./words";
 
 const MOST = 100;
@@ -51,7 +51,7 @@ function said(item: Item): { id: string; at: string; text: string } | null {
   if (payload.artifact_type === "plan") {
     const counts = payload.operation_counts;
     const changed = counts.created + counts.updated + counts.replaced;
-    return { id, at, text: t("Plan: {{n}} entries changed", { n: changed }) };
+    return { id, at, text: t("Plan: {{entries}}", { entries: plural(changed, "entry changed") }) };
   }
   return null;
 }

@@ -8,6 +8,7 @@ import { Legend, SessionDiff } from "../flow/FlowDiff";
 import { previewed } from "../flow/merge";
 import { NodeDetails } from "../flow/NodeDetails";
 import { t } from "../i18n";
+import { plural } from "../ui/format";
 
 interface Props {
   session: SessionView;
@@ -42,7 +43,7 @@ function Coming({ nodes }: { nodes: CanvasNode[] }) {
   const flow = { nodes: nodes.map((node) => ({ node, mark: "added" as const, fields: [], ghost: true })), edges: [] };
   return (
     <div className="change-canvas">
-      <FlowCanvas flow={flow} label={t("The plan so far: {{number}} nodes", { number: nodes.length })}>
+      <FlowCanvas flow={flow} label={t("The plan so far: {{nodes}}", { nodes: plural(nodes.length, "node") })}>
         <span className="badge live">{t("The plan is being written")}</span>
       </FlowCanvas>
     </div>

@@ -66,7 +66,7 @@ export function FlowPicker({ instance, chosen, onChoose, label = t("Flow to chan
           <small aria-live="polite">
             {total === 0
               ? t("No matching flows.")
-              : t("{{shown}} of {{total}} flows, last changed first", { shown: flows.length, total })}
+              : t("{{shown}} of {{flows}}, last changed first", { shown: flows.length, flows: plural(total, "flow") })}
           </small>
           {flows.length > 0 && (
             <ul className="plain found" aria-label={t("Flows found")}>

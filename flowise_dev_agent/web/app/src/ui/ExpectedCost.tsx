@@ -1,7 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { expectedCost } from "../api/queries";
 import { t } from "../i18n";
-import { dollars } from "./format";
+import { dollars, plural } from "./format";
 
 /** What a session will probably cost, before it is started; nothing when no such session is recorded. */
 export function ExpectedCost({ kind }: { kind?: "create" | "update" | "copy" }) {
@@ -11,7 +11,7 @@ export function ExpectedCost({ kind }: { kind?: "create" | "update" | "copy" }) 
   const parts = [data.usd != null && dollars(data.usd), data.seconds != null && inWords(data.seconds)].filter(Boolean);
   if (parts.length === 0) return null;
   return (
-    <small title={t("The average of {{sessions}} recorded sessions.", { sessions: data.sessions })}>
+    <small title={t("Average of {{sessions}}.", { sessions: plural(data.sessions, "recorded session") })}>
       {t("about {{cost}}", { cost: parts.join(", ") })}
     </small>
   );

@@ -2,6 +2,7 @@
 import { diffWordsWithSpace } from "diff";
 import { useMemo, useState } from "react";
 import { t } from "../i18n";
+import { plural } from "./format";
 
 /** After this time two texts are shown whole, one after the other. */
 const MOST_MS = 150;
@@ -74,7 +75,7 @@ function Same({ text, first, last, whole, show }: SameProps) {
     <>
       {head}
       <button type="button" className="button plain small unchanged" onClick={() => show(true)}>
-        {t("{{number}} unchanged lines", { number: between })}
+        {plural(between, "unchanged line")}
       </button>
       {tail}
     </>
