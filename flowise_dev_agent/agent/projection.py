@@ -111,7 +111,7 @@ def approved_plan(interrupt: Interrupt, answer: JsonMapping) -> ApprovedPlan | N
     details = details and ShownPlan(**redacted(details.model_dump()))
     approach = answer.get("approach")
     return ApprovedPlan(
-        text=plan_markdown(shown, details, interrupt.data.language)[:_MAX_PLAN_CHARS],
+        text=plan_markdown(shown, details, interrupt.data.language, full=True)[:_MAX_PLAN_CHARS],
         contract=shown,
         approach=str(approach) if approach is not None else None,
         form=interrupt.data.form,

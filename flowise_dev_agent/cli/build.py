@@ -128,8 +128,8 @@ async def _follow(client: AgentClient, view: SessionView, seen: int) -> tuple[Se
     return await client.get(view.thread_id), seen
 
 
-def present(interrupt: Interrupt) -> None:
-    """Print a question with everything that is needed to answer it."""
+def present(interrupt: Interrupt, *, full: bool = False) -> None:
+    """Print a question with everything that is needed to answer it; of a plan, long texts as a whole if `full`."""
     out().rule(interrupt.type.replace("_", " "))
     match interrupt:
         case PlanApprovalInterrupt(data=data) if data.plan:
@@ -137,7 +137,12 @@ def present(interrupt: Interrupt) -> None:
             from rich.markdown import Markdown
 
             # Wrapped at the width of the terminal, unlike lines that people may want to copy.
-            out().print(Markdown(data.plan), soft_wrap=False)
+            plan = data.plan
+            if full:
+                from flowise_dev_agent.planning.plan_text import plan_markdown
+
+                plan = plan_markdown(data.contract, data.details, data.language, full=True)
+            out().print(Markdown(plan), soft_wrap=False)
         case ClarificationInterrupt(data=data):
             for question in data.questions:
                 say(f"  - {question}")

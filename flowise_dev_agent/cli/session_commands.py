@@ -200,11 +200,16 @@ async def list_sessions(
 
 
 @asking(sessions_app, "show")
-async def show_session(client: "AgentClient", session_id: SessionId, as_json: AsJson = False) -> None:
+async def show_session(
+    client: "AgentClient",
+    session_id: SessionId,
+    full: Annotated[bool, typer.Option("--full", help="Show long texts of a plan as a whole.")] = False,
+    as_json: AsJson = False,
+) -> None:
     """Show a session with its open question, or how it ended."""
     from flowise_dev_agent.cli.sessions import settle
 
-    await settle(client, await client.get(session_id), wait=0, as_json=as_json)
+    await settle(client, await client.get(session_id), wait=0, as_json=as_json, full=full)
 
 
 @asking(sessions_app, "watch")

@@ -19,6 +19,7 @@ from flowise_dev_agent.cli.startup import Exit
 from flowise_dev_agent.client import RUN_END_EVENTS, AgentClient, ServiceError
 from flowise_dev_agent.errors import InvalidInputError
 from flowise_dev_agent.schemas.base import JsonObject
+from flowise_dev_agent.schemas.interrupts import PlanApprovalInterrupt
 from flowise_dev_agent.schemas.requests import ResumeSession
 from flowise_dev_agent.schemas.session import SessionView
 
@@ -52,14 +53,14 @@ async def watch(client: AgentClient, session_id: UUID, *, as_json: bool) -> Exit
     return _exit_of(view)
 
 
-async def settle(client: AgentClient, view: SessionView, *, wait: float, as_json: bool) -> Exit:
-    """Print a session once it asks, ends or fails, or after `wait` seconds."""
+async def settle(client: AgentClient, view: SessionView, *, wait: float, as_json: bool, full: bool = False) -> Exit:
+    """Print a session once it asks, ends or fails, or after `wait` seconds; its plan with whole texts if `full`."""
     if view.in_progress and wait > 0:
         view = await client.wait(view.thread_id, wait)
     if as_json:
         print_json(view)
     else:
-        _present(client, view)
+        _present(client, view, full=full)
     return _exit_of(view)
 
 
@@ -163,10 +164,12 @@ async def approve(client: AgentClient, question: Question, given: Given, *, wait
     return await settle(client, view, wait=wait, as_json=as_json)
 
 
-def _present(client: AgentClient, view: SessionView) -> None:
+def _present(client: AgentClient, view: SessionView, *, full: bool = False) -> None:
     say(f"Session {view.thread_id} at {client.base_url}/#/s/{view.thread_id}")
     if view.interrupt is not None:
-        present(view.interrupt)
+        present(view.interrupt, full=full)
+        if isinstance(view.interrupt, PlanApprovalInterrupt) and not full:
+            say(f"Long texts as a whole: flowise-dev-agent sessions show {view.thread_id} --full")
         offered = ", ".join(option.value for option in view.interrupt.options)
         say(f"Interrupt {view.interrupt.id}; possible answers: {offered}")
     elif view.in_progress:

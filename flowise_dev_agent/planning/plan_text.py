@@ -34,10 +34,10 @@ _FORMER_HEADINGS: Final = {
 }
 
 
-def plan_markdown(plan: Plan, details: ShownPlan | None = None, language: str = "en") -> str:
+def plan_markdown(plan: Plan, details: ShownPlan | None = None, language: str = "en", *, full: bool = False) -> str:
     """Write the plan as Markdown in the person's language, as far as it is available: a summary, then the details.
 
-    Without `details`, nodes of the flow are named by their ids.
+    Without `details`, nodes of the flow are named by their ids. `full` shows long texts from beginning to end.
     """
     said = partial(say_in, language)
     if plan.declined:
@@ -52,7 +52,7 @@ def plan_markdown(plan: Plan, details: ShownPlan | None = None, language: str = 
         allows=capability_words(plan.capability, language),
         to_do=[said("to_do.give", what=one) for one in plan.placeholders],
     )
-    words = _Words(plan, given, language)
+    words = _Words(plan, given, language, full=full)
     notices: list[tuple[str, Sequence[str]]] = [
         ("plan.heading.not_done", [words.part(part) for part in plan.not_done]),
         ("plan.heading.to_do", [words.text(one) for one in given.to_do]),
@@ -158,14 +158,14 @@ def without_section(markdown: str, heading: str) -> str:
 class _Words:
     """Texts of a plan, with the names of its parts."""
 
-    def __init__(self, plan: Plan, given: ShownPlan, language: str) -> None:
+    def __init__(self, plan: Plan, given: ShownPlan, language: str, *, full: bool = False) -> None:
         self._plan = plan
         self._given = given
         self._language = language
         self._said = partial(say_in, language)
         named = {one.node_id: one.label or one.node_name for one in plan.nodes} | given.names
         self._names = {id_: visible(" ".join(name.split())) for id_, name in named.items()}
-        self.values = ValueText(given.values, self._names, self.text, self._said).lines()
+        self.values = ValueText(given.values, self._names, self.text, self._said, full=full).lines()
         called = reached(plan.capability, self._said) if plan.capability else []
         self._hosts = [host for host in called if host not in given.hosts_in_text]
         named_hosts = self._hosts if len(self._hosts) <= _NAMES + 1 else []
@@ -213,6 +213,8 @@ class _Words:
             yield said("plan.summary.called", addresses=self._listed(self._given.called))
         elif plan.tests and self._given.simulated:
             yield said("plan.summary.simulated", actions=self._listed(self._given.simulated))
+        if self._language not in LANGUAGES:
+            yield said("plan.summary.in_english")
 
     def _listed(self, names: Iterable[str]) -> str:
         found = list(names)

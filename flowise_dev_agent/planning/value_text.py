@@ -17,6 +17,11 @@ from flowise_dev_agent.texts import has
 
 #: Longer texts and texts of several lines get their own lines.
 _ON_THE_LINE: Final = 80
+#: Lines and characters of a longer text that are shown of it, unless it is to be shown in full.
+_BEGINNING: Final = 3
+_BEGINNING_CHARS: Final = 300
+#: Unchanged pieces around those that differ.
+_AROUND: Final = 1
 _SENTENCE_END: Final = re.compile(r"(?<=[.!?])\s+")
 #: Field of a row in a list.
 _IN_ROW: Final = re.compile(r"(.+)\[\d+\]\.(\w+)")
@@ -25,10 +30,14 @@ _VARIABLE: Final = re.compile(r"\{\{\s*([^{}]{1,200}?)\s*\}\}")
 #: Labels of fields and options.
 Words: TypeAlias = Mapping[str, str]
 NO_WORDS: Final[Words] = {}
+#: Line of a diff in place of what stays as it is.
+_LEFT_OUT: Final = "…"
 
 
 class ValueText:
-    """Lines about the values of a plan. `text` escapes words for Markdown, `said` gives texts of the catalogue."""
+    """Lines about the values of a plan. `text` escapes words for Markdown, `said` gives texts of the catalogue; longer
+    texts are folded to their beginning unless `full`.
+    """
 
     def __init__(
         self,
@@ -36,7 +45,10 @@ class ValueText:
         names: Mapping[str, str],
         text: Callable[[str], str],
         said: Callable[..., str],
+        *,
+        full: bool = False,
     ) -> None:
+        self._full = full
         self._values = values
         self._names = names
         self.text = text
@@ -102,7 +114,37 @@ class ValueText:
         if max(len(old), len(new)) <= _ON_THE_LINE and "\n" not in old + new:
             now = f" ({self._said('plan.now')}: {self.text(old)})" if old else ""
             return f"{where}: {self.text(new) or self._said('plan.empty')}{now}{remark}"
-        return f"{where}:\n\n{_marked(old, new) if old else _fenced(new)}{remark}"
+        return f"{where}:\n\n{self._marked(old, new) if old else self._folded(new)}{remark}"
+
+    def _folded(self, text: str) -> str:
+        """A text as a fenced block; of a longer one the beginning, and its length below."""
+        shown = text if self._full else _beginning(text)
+        return f"{_fenced(shown)}{self._length(text) if shown != text else ''}"
+
+    def _length(self, text: str) -> str:
+        return f"\n\n  {self._said('plan.goes_on', length=self._said('count.characters', count=len(text)))}"
+
+    def _marked(self, old: str, new: str) -> str:
+        """The differences between two texts, sentence by sentence, as a fenced diff. What stays is left out but for the
+        sentences around, and so is the rest of a long addition or removal.
+        """
+        before, after = _pieces(old), _pieces(new)
+        lines: list[str] = []
+        cut, end = False, 0
+        for group in difflib.SequenceMatcher(None, before, after, False).get_grouped_opcodes(_AROUND):
+            lines += [_LEFT_OUT] if group[0][1] > end else []
+            end = group[-1][2]
+            for kind, *places in group:
+                old_ones, new_ones = before[places[0] : places[1]], after[places[2] : places[3]]
+                if kind == "equal":
+                    lines += [f"  {piece}" for piece in old_ones]
+                    continue
+                for mark, text in (("-", "\n".join(old_ones)), ("+", "\n".join(new_ones))):
+                    shown = text if self._full else _beginning(text)
+                    cut |= shown != text
+                    lines += [f"{mark} {piece}" for piece in shown.splitlines()]
+        lines += [_LEFT_OUT] if end < len(before) else []
+        return f"{_fenced(chr(10).join(lines), 'diff')}{self._length(new) if cut else ''}"
 
     def _field(self, value: ShownValue) -> str:
         """Name of a field: its label, or its last name in words; of a message also whose it is."""
@@ -206,10 +248,13 @@ def _compared(value: object, names: Mapping[str, str], said: Callable[..., str])
     return _VARIABLE.sub(name, without_markup(str(value))) if value is not None else ""
 
 
-def _marked(old: str, new: str) -> str:
-    """The differences between two texts, sentence by sentence, as a fenced diff."""
-    lines = [line for line in difflib.ndiff(_pieces(old), _pieces(new)) if not line.startswith("?")]
-    return _fenced("\n".join(lines), "diff")
+def _beginning(text: str) -> str:
+    """The first lines of a text that is longer than they are, up to a number of characters."""
+    lines = text.splitlines()
+    begun = "\n".join(lines[:_BEGINNING])
+    if len(begun) > _BEGINNING_CHARS:
+        return f"{begun[:_BEGINNING_CHARS].rsplit(None, 1)[0]} …"
+    return f"{begun}\n…" if len(lines) > _BEGINNING else text
 
 
 def _pieces(text: str) -> list[str]:

@@ -464,7 +464,7 @@ def test_what_is_reached_is_said_in_words(host: str, words: str) -> None:
     assert "[placeholder" not in said
 
 
-def test_a_plan_says_once_what_holds_for_several_nodes_and_prompts_whole(catalogue: NodeStore) -> None:
+def test_a_plan_says_once_what_holds_for_several_nodes_and_folds_prompts(catalogue: NodeStore) -> None:
     prompt = " ".join(f"Rule{number}." for number in range(100))
     messages: Any = [{"role": "system", "content": prompt}]
     tools: Any = [
@@ -481,11 +481,16 @@ def test_a_plan_says_once_what_holds_for_several_nodes_and_prompts_whole(catalog
         for name in ({"node": "Draft", "replacement": "n"}, {"node": "Polish", "replacement": "n"})
     ]
     wanted = plan(nodes=nodes, values=values, findings=found, flow_kind="AGENTFLOW")
-    shown = plan_markdown(wanted, plan_details(wanted, GraphIR.empty(), schemas=catalogue.schemas))
+    details = plan_details(wanted, GraphIR.empty(), schemas=catalogue.schemas)
+    shown = plan_markdown(wanted, details)
     assert "**Draft**, **Polish**, Llm model: OpenAI" in shown
     assert shown.count("model: OpenAI") == 1
     assert "instructions: Rule0." in shown
-    assert "Rule99." in shown
+    assert "Rule99." not in shown
+    assert "characters in all" in shown
+    whole = plan_markdown(wanted, details, full=True)
+    assert "Rule99." in whole
+    assert "characters in all" not in whole
     assert "SearXNG (a, b)" in shown
     assert shown.count("2027-01-01") == 1
 
@@ -626,3 +631,29 @@ def test_a_node_is_either_changed_or_as_it_is_and_a_removed_one_has_no_values(ca
     assert "- Removes: Calculator 1." in shown.splitlines()
     assert "**Buffer Memory** (as it is)" in shown
     assert shown.split("## Values\n")[1].split("\n\n")[0] == "- **OpenAI**, Temperature: 0.2 (now: 0.9)"
+
+
+def test_a_changed_text_shows_what_differs_with_its_neighbours(catalogue: NodeStore) -> None:
+    lines = [f"Rule {number}." for number in range(20)]
+    base = compile_ops(
+        GraphIR.empty(),
+        [AddNode(node_name="toolAgent", node_id="toolAgent_0", params={"systemMessage": "\n".join(lines)})],
+        catalogue.schemas,
+    ).graph
+    lines[7] = "Never shout."
+    more = [*lines, *(f"Added {number}." for number in range(10))]
+    wanted = contract(planned("toolAgent_0"), values=[value("toolAgent_0", "systemMessage", "\n".join(more))])
+    details = plan_details(wanted, base, schemas=catalogue.schemas)
+    diff = plan_markdown(wanted, details).partition("```diff\n")[2].partition("\n  ```")[0].splitlines()
+    assert [one.removeprefix("  ") for one in diff] == [
+        *("…", "  Rule 6.", "- Rule 7.", "+ Never shout.", "  Rule 8."),
+        *("…", "  Rule 19.", "+ Added 0.", "+ Added 1.", "+ Added 2.", "+ …"),
+    ]
+    assert "+ Added 9." in plan_markdown(wanted, details, full=True)
+
+
+def test_a_plan_in_a_language_that_is_not_spoken_here_says_so_once(catalogue: NodeStore) -> None:
+    wanted = contract(planned("toolAgent_0"))
+    told = say("plan.summary.in_english")
+    for language, times in (("it", 1), ("de", 0), ("en", 0)):
+        assert plan_markdown(wanted, language=language).count(told) == times

@@ -1,6 +1,6 @@
 /** What the plan says, without what has a control of its own. Each line points at its nodes in the picture. */
 import { useQuery } from "@tanstack/react-query";
-import { type ReactNode, useContext } from "react";
+import { type ReactNode, useContext, useState } from "react";
 import { nodeType, sessionPreview } from "../../api/queries";
 import type { InterruptOf, Plan, PreviewNode } from "../../api/types";
 import { EditingContext, editOf } from "../../flow/edits";
@@ -13,12 +13,14 @@ import { readable } from "../../flow/readable";
 import { t } from "../../i18n";
 import { worded } from "../../i18n/texts";
 import { fieldsOf, type Schema } from "../../ui/form/schema";
+import { plural } from "../../ui/format";
 import { TextDiff } from "../../ui/TextDiff";
 import { Findings } from "./controls";
 
 type PlanData = InterruptOf<"plan_approval">["data"];
 type Part = Plan["parts"][number];
 type Value = NonNullable<PlanData["details"]>["values"][number];
+type Way = NonNullable<PlanData["details"]>["outline"][number]["leads_to"][number];
 
 const STATES: Record<Part["state"], [sign: string, word: string]> = {
   covered: ["✓", "Will be done"],
@@ -33,6 +35,9 @@ const PROSE = /(prompt|(?<!reply|error|fallback)messages?|\]\.content|instructio
 const SAID: [sign: string, word: string] = ["“", "Said to the model"];
 /** Longer values get a block of their own. */
 const SHORT = 60;
+/** What is shown of a text before it is unfolded. */
+const MOST_LINES = 3;
+const MOST_CHARS = 300;
 
 interface Props {
   data: PlanData;
@@ -194,6 +199,8 @@ interface Change {
   mark: Mark;
   purpose: string;
   values: Value[];
+  /** Its branches, and where they lead. */
+  ways: Way[];
 }
 
 /** What is added, changed and removed, node by node. */
@@ -216,6 +223,12 @@ function Changes({ data, drawn }: { data: PlanData; drawn: Map<string, PreviewNo
               <MarkBadge mark={one.mark} />
               {one.purpose && <small>{one.purpose}</small>}
             </div>
+            {one.ways.map(({ name, to, known }) => (
+              <small key={`${name} ${to}`} className="value-line">
+                {name}
+                {known && <> → {to || t("the flow ends here")}</>}
+              </small>
+            ))}
             {one.values.map((value) => (
               <ValueLine key={value.param} value={value} />
             ))}
@@ -231,20 +244,29 @@ function changesOf(data: PlanData, drawn: Map<string, PreviewNode>): Change[] {
   const values = Map.groupBy(details?.values ?? [], (one) => one.node_id);
   const removed = details?.removed ?? contract.removals.map((id) => ({ node_id: id, node_name: id, label: "" }));
   const found = new Map<string, Change>();
+  const ways = new Map(
+    (details?.outline ?? []).map((line) => [line.node_id, line.leads_to.filter((way) => way.name)] as const),
+  );
   for (const node of contract.nodes) {
     const shown = drawn.get(node.node_id);
     const mark = shown ? MARKS[shown.state] : node.existing ? "changed" : "added";
     if (mark === "same" && !values.has(node.node_id)) continue;
     const label = shown?.node.label || node.label || values.get(node.node_id)?.[0]?.node || node.node_name;
-    found.set(node.node_id, { id: node.node_id, label, mark, purpose: node.purpose, values: [] });
+    found.set(node.node_id, {
+      ...{ id: node.node_id, label, mark, purpose: node.purpose, values: [] },
+      ways: ways.get(node.node_id) ?? [],
+    });
   }
   for (const [id, list] of values) {
     const known = found.get(id);
     const label = drawn.get(id)?.node.label || list[0]?.node || id;
-    found.set(id, { ...(known ?? { id, label, mark: "changed", purpose: "" }), values: list });
+    found.set(id, {
+      ...(known ?? { id, label, mark: "changed", purpose: "", ways: ways.get(id) ?? [] }),
+      values: list,
+    });
   }
   for (const { node_id: id, label, node_name } of removed)
-    found.set(id, { id, label: label || node_name, mark: "removed", purpose: "", values: [] });
+    found.set(id, { id, label: label || node_name, mark: "removed", purpose: "", values: [], ways: [] });
   return [...found.values()];
 }
 
@@ -270,11 +292,29 @@ function ValueLine({ value }: { value: Value }) {
   );
 }
 
+/** A long text is folded to its beginning. */
 function Text({ text }: { text: string }) {
+  const [whole, show] = useState(false);
+  const begun = beginning(text);
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: a long value must scroll by keyboard too
-    <p className="plan-text" tabIndex={0}>
-      {text}
-    </p>
+    <>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a long value must scroll by keyboard too */}
+      <p className="plan-text" tabIndex={0}>
+        {whole ? text : begun}
+      </p>
+      {begun !== text && (
+        <button type="button" className="button plain small" aria-expanded={whole} onClick={() => show(!whole)}>
+          {whole ? t("Show less") : t("Show all: {{length}}", { length: plural(text.length, "character") })}
+        </button>
+      )}
+    </>
   );
+}
+
+/** The first lines of a longer text. */
+function beginning(text: string): string {
+  const lines = text.split("\n");
+  const begun = lines.slice(0, MOST_LINES).join("\n");
+  if (begun.length > MOST_CHARS) return `${begun.slice(0, MOST_CHARS)} …`;
+  return lines.length > MOST_LINES ? `${begun}\n…` : text;
 }

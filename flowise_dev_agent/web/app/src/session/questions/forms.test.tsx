@@ -205,6 +205,25 @@ it("shows what is to be checked in a plan, and that a text goes", () => {
   expect(screen.getByText("The text that is there now goes.")).toBeTruthy();
 });
 
+it("folds a long text of a plan to its beginning, and says where the branches of a step lead", async () => {
+  const text = Array.from({ length: 9 }, (_, at) => `Rule ${at}.`).join("\n");
+  const values = PLAN.details.values.map((one) => ({ ...one, old: null, new: text }));
+  const leads_to = [
+    { name: "refund", to: "Refunds", known: true },
+    { name: "otherwise", to: "", known: true },
+  ];
+  const line = { node_id: "chatOpenAI_0", title: "Answering model", depth: 0, state: "new" as const, leads_to };
+  const outline = [{ ...line, purpose: "" }];
+  const { press } = show(PlanApprovalForm, { ...PLAN, details: { ...PLAN.details, values, outline } }, PLAN_OPTIONS);
+  const built = screen.getByRole("list", { name: "What is built" });
+  expect(built.textContent).toContain("refund → Refunds");
+  expect(built.textContent).toContain("otherwise → the flow ends here");
+  expect(built.textContent).toContain("Rule 2.");
+  expect(built.textContent).not.toContain("Rule 8.");
+  await press(`Show all: ${text.length} characters`);
+  expect(built.textContent).toContain("Rule 8.");
+});
+
 it("shows findings that the flow had before apart from new ones", () => {
   const finding = (origin: "new" | "base") => ({ code: "X", severity: "warning", message: origin, where: "", origin });
   const findings = [finding("new"), finding("base")] as unknown as Finding[];
