@@ -41,4 +41,4 @@ async def test_a_session_says_how_far_it_is_with_filling_a_store(reading: Screen
     await screen.press("Approve", await screen.question("The plan"))
     await screen.question("The result")
     story = page.get_by_role("region", name="What happened")
-    await expect(story.get_by_text("1 of 1 files read, 1 piece")).to_be_attached()
+    await expect(story.get_by_text("read 1 of 1 file, 1 piece")).to_be_attached()

@@ -140,7 +140,7 @@ async def test_a_store_takes_configuration_and_credentials_of_its_model_and_a_co
     assert config == {"host": "db", "credential": "c1"}
     assert [line.rpartition(": ")[2] for line in desk.said] == [
         "created",
-        "1 of 1 files read, 3 pieces",
+        "read 1 of 1 file, 3 pieces",
         "3 pieces embedded, and found by a search",
     ]
 
