@@ -6,7 +6,7 @@ Each command imports what it runs: the parts of the service take seconds to load
 import sys
 from contextlib import ExitStack
 from io import TextIOWrapper
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
@@ -29,7 +29,12 @@ from flowise_dev_agent.cli.startup import (
 from flowise_dev_agent.errors import AgentError, NeedsPersonError
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
     from flowise_dev_agent.client import AgentClient
+
+# LangGraph loads httpx, and httpx its own command line, with rich and pygments, if it finds it.
+sys.modules.setdefault("httpx._main", cast("ModuleType", None))
 
 app = typer.Typer(
     name="flowise-dev-agent",
