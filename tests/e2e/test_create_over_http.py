@@ -7,7 +7,7 @@ import pytest
 from flowise_dev_agent.devkit.standin import ModelStandIn
 from flowise_dev_agent.flowise import FlowiseClient
 from tests.e2e.people import MakeService, SharedService, answer, events_of, http_of, ok, start
-from tests.e2e.scripted import REQUIREMENT, SUPPORT, change, model_environment, script
+from tests.e2e.scripted import REQUIREMENT, SUPPORT, model_environment, script
 from tests.support.sessions import ASSISTANT
 
 KEY = "e2e-key"
@@ -59,57 +59,6 @@ async def test_a_session_from_the_sentence_to_the_accepted_chatflow(
     assert not any(tag.startswith("fda:") for tag in flow.tags)
     prediction = await flowise_client.predict(flow.id, "Where is my parcel?", session_id="e2e")
     assert "Where is my parcel?" in prediction.answer
-
-
-async def test_p60_words_that_are_not_a_plain_yes_change_the_plan(
-    shared_service: SharedService, standin: ModelStandIn
-) -> None:
-    plans = [SUPPORT["plan"], {**SUPPORT["plan"], "flow_name": "Parcel Helper"}]
-    script(standin, {**SUPPORT, "plan": plans})
-    service = await shared_service(**model_environment(standin))
-    async with http_of(service) as http:
-        view = await start(http, REQUIREMENT)
-        path = f"/sessions/{view['thread_id']}/resume?wait=60"
-        assert (await http.post(path, json={"response": "  "})).status_code == 422
-        again = await ok(await http.post(path, json={"response": "yes but call it Parcel Helper"}))
-        assert again["interrupt"]["type"] == "plan_approval"
-        assert again["interrupt"]["id"] != view["interrupt"]["id"]
-        assert again["interrupt"]["reason"] != "declined", again["interrupt"]["message"]
-        assert again["interrupt"]["data"]["plan"].startswith("# Parcel Helper\n")
-        assert again["chatflow_id"] is None
-
-
-@pytest.mark.nightly
-async def test_a_rollback_deletes_what_the_session_made(
-    shared_service: SharedService, flowise_client: FlowiseClient
-) -> None:
-    service = await shared_service()
-    async with http_of(service) as http:
-        view = await start(http)
-        view = await answer(http, view, action="approve")
-        made = view["chatflow_id"]
-        view = await answer(http, view, action="rollback")
-    assert (view["status"], view["outcome"]) == ("completed", "rolled_back")
-    assert made not in {row.id async for row in flowise_client.iter_chatflows()}
-
-
-async def test_p04_a_change_at_the_review_updates_the_same_chatflow(
-    shared_service: SharedService, flowise_client: FlowiseClient, standin: ModelStandIn
-) -> None:
-    before = {row.id async for row in flowise_client.iter_chatflows()}
-    colder = change("chatOpenAI_0", "temperature", 0.1)
-    script(standin, {**SUPPORT, "patch": [SUPPORT["patch"], *colder["patch"]]})
-    service = await shared_service(**model_environment(standin))
-    async with http_of(service) as http:
-        view = await start(http, REQUIREMENT)
-        first = await answer(http, view, action="approve")
-        view = await answer(http, first, action="iterate", feedback="Use a temperature of 0.1")
-        if view["interrupt"]["type"] == "plan_approval":
-            view = await answer(http, view, action="approve")
-        assert view["interrupt"]["type"] == "result_review"
-        assert view["chatflow_id"] == first["chatflow_id"]
-        assert view["iteration"] == 1
-    assert {row.id async for row in flowise_client.iter_chatflows()} - before == {first["chatflow_id"]}
 
 
 async def test_p65_p66_the_key_and_the_rate_limit_hold_in_the_real_service(make_service: MakeService) -> None:

@@ -7,8 +7,6 @@ from typing import Any
 
 import httpx2
 import pytest
-from mcp import Client
-from mcp.client.streamable_http import streamable_http_client
 
 from flowise_dev_agent.devkit.flowise import FlowiseAccess
 from flowise_dev_agent.flowise import ChatflowCreate, FlowiseClient
@@ -82,20 +80,6 @@ async def test_the_command_line_says_by_its_exit_code_what_a_flow_showed(
     (tmp_path / "flow.json").write_text((tmp_path / "flow.json").read_text().replace("conversationChain", "noSuchNode"))
     assert "Not valid" in await run_command(service, tmp_path, "flows", "check", "flow.json", code=3)
     await run_command(service, tmp_path, "flows", "check", "no-such-file", code=1)
-
-
-@pytest.mark.nightly
-async def test_an_agent_checks_and_tests_a_chatflow_over_mcp(
-    shared_service: SharedService, flowise_client: FlowiseClient
-) -> None:
-    row, service = await make_flow(flowise_client), await shared_service()
-    async with httpx2.AsyncClient(timeout=120) as http:
-        transport = streamable_http_client(f"{service.url}/mcp", http_client=http)
-        async with Client(transport) as client:
-            checked = await client.call_tool("check_flow", {"chatflow_id": row.id})
-            tested = await client.call_tool("test_flow", {"chatflow_id": row.id, "tests": [{"id": "t1", **SAID}]})
-    assert checked.structured_content["validation"]["valid"] is True
-    assert (tested.structured_content["status"], tested.structured_content["passed"]) == ("done", True)
 
 
 async def test_a_test_of_a_flow_that_acts_calls_nothing_unless_it_is_to(

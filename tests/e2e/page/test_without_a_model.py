@@ -20,7 +20,10 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
     ("language", "words", "name"),
     [
         ("en", "a support bot that knows our return policy", "Answers from a text"),
-        ("de", "ein Support-Bot, der unsere Rückgaberegeln kennt", "Antworten aus einem Text"),
+        pytest.param(
+            *("de", "ein Support-Bot, der unsere Rückgaberegeln kennt", "Antworten aus einem Text"),
+            marks=pytest.mark.nightly,
+        ),
     ],
 )
 async def test_a_sentence_chooses_a_starter_whose_form_is_completed_approved_and_built(

@@ -1,32 +1,12 @@
 """Files that go with a requirement: over HTTP, on a real Postgres."""
 
-import asyncio
-from collections.abc import AsyncIterator
 from typing import Any
 from uuid import uuid4
 
 import httpx2
-import pytest
 
-from flowise_dev_agent.api import create_app
-from flowise_dev_agent.api.server import Server, bind, url_of
 from flowise_dev_agent.persistence import Database, Queue, Retention, Sessions
-from flowise_dev_agent.settings import RetentionSettings, ServerSettings, load_settings
-from tests.runtime_world import running_engine
-
-
-@pytest.fixture
-async def http(database_dsn: str) -> AsyncIterator[httpx2.AsyncClient]:
-    server = ServerSettings(host="127.0.0.1", port=0, rate_limit_sessions_per_min=0, wait_secs=20, api_key=None)
-    async with running_engine(database_dsn) as engine:
-        running = Server(create_app(load_settings(server=server), engine))
-        listener = bind(server)
-        serving = asyncio.create_task(running.serve(sockets=[listener]))
-        listener.listen()
-        async with httpx2.AsyncClient(base_url=url_of(listener), timeout=30) as http:
-            yield http
-        running.stop()
-        await serving
+from flowise_dev_agent.settings import RetentionSettings
 
 
 async def upload(http: httpx2.AsyncClient, name: str = "handbook.md", content: bytes = b"# Leave\n31 days") -> Any:

@@ -9,7 +9,6 @@ from pydantic import SecretStr
 
 from flowise_dev_agent.api import create_app
 from flowise_dev_agent.caller import SERVICE, acting_for
-from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.settings import ServerSettings, load_settings
 from tests.integration.api.test_owners import MARK, OURS, SHARED_KEY, THEIRS, Doors
 from tests.integration.cli.test_files import COLDER
@@ -34,11 +33,6 @@ READS: Final = (
     "/fleet/export",
     "/certificates/keys",
 )
-
-
-@pytest.fixture
-def servers(catalogue: NodeStore) -> Servers:
-    return Servers(catalogue)
 
 
 @pytest.fixture

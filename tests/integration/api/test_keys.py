@@ -8,7 +8,6 @@ from typing import Any
 from uuid import uuid4
 
 import httpx2
-import pytest
 from pydantic import SecretStr
 
 from flowise_dev_agent.api import create_app
@@ -49,12 +48,6 @@ class Keys:
     async def who(self, key: str) -> int | str:
         response = await self.client(key).get("/keys/current")
         return response.json()["name"] if response.status_code == 200 else response.status_code
-
-
-@pytest.fixture
-async def keys(database_dsn: str) -> AsyncIterator[Keys]:
-    async with service(database_dsn) as running:
-        yield running
 
 
 async def test_a_key_opens_under_its_name_until_it_is_revoked(keys: Keys, database: Database) -> None:
@@ -114,21 +107,12 @@ async def test_names_of_keys_in_use_are_unique_and_unknown_keys_are_404(keys: Ke
         assert (response.status_code, response.json()["code"]) == (404, "key_not_found")
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
-        {"name": "x", "scopes": []},
-        {"name": "x", "scopes": ["root"]},
-        {"name": "", "scopes": ["read"]},
-        {"name": " x", "scopes": ["read"]},
-        {"name": "a\nb", "scopes": ["read"]},
-        {"name": "x" * 65, "scopes": ["read"]},
-        {"name": "x", "scopes": ["read"], "expires_at": "2030-01-01T00:00:00"},
-    ],
-)
-async def test_a_key_needs_a_plain_name_known_scopes_and_an_end_with_a_zone(keys: Keys, body: dict[str, Any]) -> None:
-    response = await keys.client(SHARED).post("/keys", json=body)
-    assert (response.status_code, response.json()["code"]) == (422, "invalid_request")
+async def test_a_key_needs_a_plain_name_known_scopes_and_an_end_with_a_zone(keys: Keys) -> None:
+    names = ("", " x", "a\nb", "x" * 65)
+    wrong = [{"scopes": []}, {"scopes": ["root"]}, {"expires_at": "2030-01-01T00:00:00"}, *({"name": n} for n in names)]
+    for part in wrong:
+        response = await keys.client(SHARED).post("/keys", json={"name": "x", "scopes": ["read"], **part})
+        assert (response.status_code, response.json()["code"]) == (422, "invalid_request"), part
 
 
 async def test_last_use_is_written_at_most_once_a_minute(keys: Keys, database: Database) -> None:

@@ -11,15 +11,9 @@ import pytest
 from mcp import Client, MCPError
 from mcp.client.streamable_http import streamable_http_client
 
-from tests.integration.api.test_keys import SHARED, Keys, service
+from tests.integration.api.test_keys import SHARED, Keys
 
 SECRET = "ghp_Kq2LmP4vT7wRb1NcY5sHd8JfGzX9aE3uQo01"
-
-
-@pytest.fixture
-async def keys(database_dsn: str) -> AsyncIterator[Keys]:
-    async with service(database_dsn) as running:
-        yield running
 
 
 @asynccontextmanager

@@ -1,7 +1,6 @@
 """`Idempotency-Key` on the routes that change something, on a real Postgres: done once, answered as often as asked."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from typing import Any, LiteralString, cast
 from uuid import uuid4
 
@@ -18,18 +17,12 @@ from flowise_dev_agent.persistence.done_requests import FINISH, RELEASE
 from flowise_dev_agent.schemas.credentials import CreatedCredential
 from flowise_dev_agent.settings import RetentionSettings, Settings
 from tests.fixtures.database import stored_text, superuser
-from tests.integration.api.test_keys import SHARED, Keys, service
+from tests.integration.api.test_keys import SHARED, Keys
 
 #: They change nothing, or nothing more when they are repeated.
 HARMLESS = {"validate_flow", "list_options", "sign_out", "preview_flow", "read_flows_of_a_file"}
 OPS = [{"op_type": "AddNode", "node_name": "chatOpenAI", "node_id": "chatOpenAI_0"}]
 PATTERNS = {"patterns": [{"requirement": "a chatbot for support", "name": "Support", "ops": OPS}]}
-
-
-@pytest.fixture
-async def keys(database_dsn: str) -> AsyncIterator[Keys]:
-    async with service(database_dsn) as running:
-        yield running
 
 
 @pytest.fixture

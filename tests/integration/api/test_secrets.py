@@ -17,11 +17,6 @@ RANDOM = "Zx9Kq2LmP4vT7wRb1NcY5sHd8JfG"
 
 
 @pytest.fixture
-def world(database_dsn: str) -> World:
-    return World(database_dsn)
-
-
-@pytest.fixture
 async def http(database_dsn: str) -> AsyncIterator[httpx2.AsyncClient]:
     server = ServerSettings(rate_limit_sessions_per_min=0, wait_secs=20, api_key=None)
     async with running_engine(database_dsn) as engine:

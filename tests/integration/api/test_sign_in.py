@@ -185,9 +185,8 @@ async def test_groups_are_found_in_a_nested_claim_and_at_userinfo(database_dsn: 
         assert (await come_back(browser(app))).status_code == 403
 
 
-@pytest.mark.parametrize(
-    "claims",
-    [
+async def test_an_id_token_that_is_not_for_this_sign_in_opens_nothing(app: FastAPI, provider: OidcProvider) -> None:
+    wrong: list[dict[str, Any]] = [
         {"nonce": "another"},
         {"nonce": None},
         {"aud": "another client"},
@@ -196,17 +195,13 @@ async def test_groups_are_found_in_a_nested_claim_and_at_userinfo(database_dsn: 
         {"exp": 1},
         {"exp": None},
         {"sub": None},
-    ],
-    ids=["nonce", "no nonce", "audience", "party", "issuer", "expired", "no end", "no subject"],
-)
-async def test_an_id_token_that_is_not_for_this_sign_in_opens_nothing(
-    app: FastAPI, provider: OidcProvider, claims: dict[str, Any]
-) -> None:
-    provider.claims = claims
-    person = browser(app)
-    back = await come_back(person)
-    assert (back.status_code, back.headers["content-type"].partition(";")[0]) == (403, "text/plain")
-    assert COOKIE not in person.cookies
+    ]
+    for claims in wrong:
+        provider.claims = claims
+        person = browser(app)
+        back = await come_back(person)
+        assert (back.status_code, back.headers["content-type"].partition(";")[0]) == (403, "text/plain"), claims
+        assert COOKIE not in person.cookies
 
 
 async def test_a_way_back_that_this_browser_did_not_begin_opens_nothing(app: FastAPI, provider: OidcProvider) -> None:
@@ -226,12 +221,10 @@ async def test_a_way_back_that_this_browser_did_not_begin_opens_nothing(app: Fas
     assert (refused.status_code, "(access_denied)" in refused.text) == (403, True)
 
 
-@pytest.mark.parametrize(
-    "view", ["https://evil.example", "//evil.example", "/\\evil", "#/x y", "x" * 250, "#/\r\nA: b"]
-)
-async def test_the_way_back_leads_to_the_page_alone(app: FastAPI, view: str) -> None:
-    back = await come_back(browser(app), view)
-    assert (back.status_code, back.headers["location"]) == (303, "/")
+async def test_the_way_back_leads_to_the_page_alone(app: FastAPI) -> None:
+    for view in ("https://evil.example", "//evil.example", "/\\evil", "#/x y", "x" * 250, "#/\r\nA: b"):
+        back = await come_back(browser(app), view)
+        assert (back.status_code, back.headers["location"]) == (303, "/"), view
 
 
 async def test_the_verifier_and_the_nonce_reach_the_provider_only_as_they_should(app: FastAPI) -> None:

@@ -10,16 +10,9 @@ import pytest
 
 from flowise_dev_agent.ops import Runtime
 from tests.forked import Forked
-from tests.runtime_world import FAST, World, running_engine, serve
+from tests.runtime_world import FAST, running_engine, serve
 
 StartWorker = Callable[..., Awaitable[Forked]]
-
-
-@pytest.fixture
-async def engine(database_dsn: str) -> AsyncIterator[Runtime]:
-    """Service and worker in this process."""
-    async with running_engine(database_dsn) as engine:
-        yield engine
 
 
 @pytest.fixture
@@ -27,11 +20,6 @@ async def api(database_dsn: str) -> AsyncIterator[Runtime]:
     """The service without a worker."""
     async with running_engine(database_dsn, worker=False) as engine:
         yield engine
-
-
-@pytest.fixture
-def world(database_dsn: str) -> World:
-    return World(database_dsn)
 
 
 @pytest.fixture

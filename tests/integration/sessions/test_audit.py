@@ -4,7 +4,7 @@ import asyncio
 import csv
 import io
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -25,7 +25,7 @@ from flowise_dev_agent.schemas.keys import NewKey
 from flowise_dev_agent.schemas.requests import ResumeSession
 from flowise_dev_agent.schemas.session import SessionView
 from tests.fixtures.database import superuser
-from tests.runtime_world import running_engine, script
+from tests.runtime_world import script
 from tests.writing_world import BOT, Servers, writing_service
 
 Tamper = Callable[[str], None]
@@ -33,12 +33,6 @@ Tamper = Callable[[str], None]
 
 def person(name: str, door: Door = "page") -> Caller:
     return Caller(name, ALL_SCOPES, key_id=f"key-of-{name}", door=door)
-
-
-@pytest.fixture
-async def engine(database_dsn: str) -> AsyncIterator[Runtime]:
-    async with running_engine(database_dsn) as engine:
-        yield engine
 
 
 @pytest.fixture
@@ -149,37 +143,32 @@ async def test_a_write_is_a_row_of_whoever_asked_for_it_with_version_and_hashes(
     assert {row.instance_id for row in rows} == {"dev"}
 
 
-@pytest.mark.parametrize(
-    ("status", "result", "actions"),
-    [
+async def test_what_was_not_written_is_no_row(engine: Runtime, database: Database) -> None:
+    ends: list[tuple[Any, dict[str, Any], list[str]]] = [
         ("done", {"chatflow_id": "c", "sha256": "after"}, ["write.update"]),
         ("done", {"chatflow_id": "c", "sha256": "after", "unchanged": True}, []),
         ("failed", {"code": "flowise_rejected"}, []),
         ("failed", {"chatflow_id": "c", "expected": "after"}, ["write.update"]),
-    ],
-)
-async def test_what_was_not_written_is_no_row(
-    engine: Runtime, database: Database, status: Any, result: dict[str, Any], actions: list[str]
-) -> None:
-    view = await asked(engine, person("Ada"), "end:accepted")
-    intents, key = WriteIntents(database), uuid4()
-    await intents.open(
-        None,
-        key=key,
-        session_id=view.thread_id,
-        op="update",
-        iteration=0,
-        target_id="c",
-        payload_sha256="after",
-        base_sha256="before",
-        tag="t",
-    )
-    for _ in range(2):
-        await intents.finish(None, key, status=status, result=result)
-    rows = (await rows_of(engine, session_id=view.thread_id))[1:]
-    assert [row.action for row in rows] == actions[: len(rows)]
-    assert {(row.chatflow_id, row.before_sha256, row.after_sha256) for row in rows} <= {("c", "before", "after")}
-    assert bool(rows) == bool(actions)
+    ]
+    intents = WriteIntents(database)
+    for status, result, actions in ends:
+        view, key = await asked(engine, person("Ada"), "end:accepted"), uuid4()
+        await intents.open(
+            None,
+            key=key,
+            session_id=view.thread_id,
+            op="update",
+            iteration=0,
+            target_id="c",
+            payload_sha256="after",
+            base_sha256="before",
+            tag="t",
+        )
+        for _ in range(2):
+            await intents.finish(None, key, status=status, result=result)
+        rows = (await rows_of(engine, session_id=view.thread_id))[1:]
+        assert [row.action for row in rows] == actions
+        assert {(row.chatflow_id, row.before_sha256, row.after_sha256) for row in rows} <= {("c", "before", "after")}
 
 
 async def test_nobody_changes_or_removes_rows(engine: Runtime, database: Database) -> None:

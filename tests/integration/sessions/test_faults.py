@@ -82,7 +82,13 @@ async def test_p02_a_worker_that_dies_inside_a_step_repeats_only_that_step(
     assert await world.effects(view.thread_id) == ["a", "die", "die", "b"]
 
 
-@pytest.mark.parametrize("steps", [("ask:one", "die"), ("vow:one",)], ids=["in the next step", "in the asking step"])
+@pytest.mark.parametrize(
+    "steps",
+    [
+        pytest.param(("ask:one", "die"), id="in the next step", marks=pytest.mark.nightly),
+        pytest.param(("vow:one",), id="in the asking step"),
+    ],
+)
 async def test_p40_an_answer_taken_by_a_worker_that_dies_is_not_lost(
     api: Runtime, world: World, start_worker: StartWorker, steps: tuple[str, ...]
 ) -> None:
@@ -143,15 +149,15 @@ async def test_p50_sigterm_hands_a_hanging_run_back_within_its_grace(
 
 async def test_p50_sigterm_between_steps_repeats_no_step(api: Runtime, world: World, start_worker: StartWorker) -> None:
     first = await start_worker(drain=8.0)
-    steps = [f"work:{number}" for number in range(120)]
+    steps = [f"work:{number}" for number in range(60)]
     view = await api.service.start(script(*steps))
     await reached(world, view, "3")
     first.terminate()
     assert await first.wait() == 0
-    assert len(await world.effects(view.thread_id)) < 120
+    assert len(await world.effects(view.thread_id)) < 60
     second = await start_worker()
     assert (await api.service.wait(view.thread_id, WAIT)).status == "completed"
-    assert await world.effects(view.thread_id) == [str(number) for number in range(120)]
+    assert await world.effects(view.thread_id) == [str(number) for number in range(60)]
     assert set(await world.pids(view.thread_id)) == {first.pid, second.pid}
 
 
@@ -217,7 +223,12 @@ async def until_killed(process: Forked) -> None:
         # At the same step each time: twice among neighbours, and once alone.
         (["poison:3,always"], 3, "session_quarantined"),
         # A step further each time: RUN_ATTEMPTS, the last one alone.
-        (["poison:3,a", "poison:3,b", "poison:1,c", "poison:1,d", "poison:1,e"], 5, "worker_lost"),
+        pytest.param(
+            ["poison:3,a", "poison:3,b", "poison:1,c", "poison:1,d", "poison:1,e"],
+            5,
+            "worker_lost",
+            marks=pytest.mark.nightly,
+        ),
     ],
 )
 async def test_p86_a_session_that_kills_workers_is_set_aside_alone(

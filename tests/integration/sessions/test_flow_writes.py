@@ -20,7 +20,6 @@ from flowise_dev_agent.errors import (
     StaleBaseError,
     WriteFailedError,
 )
-from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.ops import Runtime
 from flowise_dev_agent.patch import SetParam, payload_sha256
 from flowise_dev_agent.persistence import Blobs, Database, NewEvent, Queue, Sessions, Versions, WriteIntents
@@ -31,17 +30,6 @@ from tests.fixtures.golden_flows import NOWHERE, chat
 from tests.writing_world import BOT, PROD_KEY, Servers, writing_service
 
 COLDER = SetParam(node_id="chatOpenAI_0", param_name="temperature", value=0.3)
-
-
-@pytest.fixture
-def servers(catalogue: NodeStore) -> Servers:
-    return Servers(catalogue)
-
-
-@pytest.fixture
-async def runtime(database_dsn: str, servers: Servers) -> AsyncIterator[Runtime]:
-    async with writing_service(database_dsn, servers) as runtime:
-        yield runtime
 
 
 async def written(runtime: Runtime, taken: FlowWriteResult) -> FlowWriteResult:

@@ -1,29 +1,15 @@
 """Versions of a flow as people count them: over all sessions, with titles, bookmarks and comparisons."""
 
-from collections.abc import AsyncIterator
-
 import psycopg
 import pytest
 
 from flowise_dev_agent.caller import ALL_SCOPES, Caller, acting_for
 from flowise_dev_agent.errors import InvalidInputError, SecretInTextError
-from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.ops import Runtime
 from flowise_dev_agent.persistence.schema import migrate
 from tests.integration.sessions.test_flow_writes import apply, edited
 from tests.runtime_world import World
-from tests.writing_world import BOT, Servers, writing_service
-
-
-@pytest.fixture
-def servers(catalogue: NodeStore) -> Servers:
-    return Servers(catalogue)
-
-
-@pytest.fixture
-async def runtime(database_dsn: str, servers: Servers) -> AsyncIterator[Runtime]:
-    async with writing_service(database_dsn, servers) as runtime:
-        yield runtime
+from tests.writing_world import BOT, Servers
 
 
 def warmer(value: float) -> list[dict[str, object]]:

@@ -1,7 +1,6 @@
 """The watch: what people save in Flowise becomes versions, once each, and what sessions write does not."""
 
 import json
-from collections.abc import AsyncIterator
 from time import process_time
 from typing import Any, cast
 from uuid import uuid4
@@ -26,18 +25,7 @@ from flowise_dev_agent.schemas.flow_writes import RestoreVersion
 from flowise_dev_agent.settings import RetentionSettings
 from tests.fixtures.database import superuser
 from tests.integration.sessions.test_flow_writes import apply, edited, written
-from tests.writing_world import BOT, Servers, writing_service
-
-
-@pytest.fixture
-def servers(catalogue: NodeStore) -> Servers:
-    return Servers(catalogue)
-
-
-@pytest.fixture
-async def runtime(database_dsn: str, servers: Servers) -> AsyncIterator[Runtime]:
-    async with writing_service(database_dsn, servers) as runtime:
-        yield runtime
+from tests.writing_world import BOT, Servers
 
 
 def watch_of(database: Database, instances: object, tell: Tell | None = None) -> Watch:

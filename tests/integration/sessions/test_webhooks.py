@@ -50,11 +50,6 @@ async def hooked(database_dsn: str) -> AsyncIterator[Runtime]:
         yield engine
 
 
-@pytest.fixture
-def world(database_dsn: str) -> World:
-    return World(database_dsn)
-
-
 def start(url: str, *words: str, **fields: Any) -> StartSession:
     return StartSession(requirement=" ".join(words), webhook_url=url, **fields)
 

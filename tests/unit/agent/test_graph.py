@@ -46,7 +46,7 @@ def bench() -> Bench:
     return Bench(ops(), credentials(OPENAI))
 
 
-async def test_a_sentence_becomes_a_tested_flow_with_two_answers(bench: Bench) -> None:
+async def test_p30_p43_a_sentence_becomes_a_tested_flow_with_two_answers(bench: Bench) -> None:
     approval = await bench.start()
     assert (approval["type"], approval["reason"]) == ("plan_approval", "plan_ready")
     assert bench.flowise.flows == {}
@@ -63,6 +63,14 @@ async def test_a_sentence_becomes_a_tested_flow_with_two_answers(bench: Bench) -
     state = await bench.state()
     assert (state.outcome, state.write.chatflow_id) == ("accepted", row.id)
     assert state.usage.spent.model_calls == 4
+    # A node that asks runs nothing twice, no flow and no schema is in the state, and each decision says why.
+    assert bench.flowise.calls == ["create", "update"]
+    assert {len(seen) for seen in bench.reasoner.seen.values()} == {1}
+    text = json.dumps(await bench.values())
+    assert ("inputAnchors" not in text, len(text) < 20_000) == (True, True)
+    decisions = {event["node"]: event["data"] for event in bench.events if event["type"] == "decision"}
+    assert decisions["plan_v2"]["taken"] == "hitl_plan_v2"
+    assert all(candidate["why"] for data in decisions.values() for candidate in data["candidates"])
 
 
 def with_extra(**params: Any) -> list[PatchOp]:
@@ -144,21 +152,6 @@ async def test_p117_a_new_warning_goes_back_once_and_then_to_the_person(bench: B
     assert stays["message"] in review["message"]
 
 
-async def test_each_conditional_edge_records_what_it_took_and_why(bench: Bench) -> None:
-    await bench.start()
-    decisions = {event["node"]: event["data"] for event in bench.events if event["type"] == "decision"}
-    assert decisions["plan_v2"]["taken"] == "hitl_plan_v2"
-    assert all(candidate["why"] for data in decisions.values() for candidate in data["candidates"])
-
-
-async def test_p30_no_flow_and_no_schema_enters_the_state(bench: Bench) -> None:
-    await bench.start()
-    await bench.answer(action="approve")
-    text = json.dumps(await bench.values())
-    assert "inputAnchors" not in text
-    assert len(text) < 20_000
-
-
 async def test_a_node_that_does_not_end_is_stopped(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     async def hang(*_: Any, **__: Any) -> None:
         await asyncio.Event().wait()
@@ -232,27 +225,21 @@ async def test_a_vague_requirement_is_asked_about_at_most_twice(bench: Bench) ->
     assert bench.reasoner.seen["classify"][1].clarifications == (("Which model?", "gpt-4o"),)
 
 
-async def test_test_questions_may_be_changed_with_the_approval(bench: Bench) -> None:
-    await bench.start()
+async def test_test_questions_are_shown_and_may_be_changed_with_the_approval(bench: Bench) -> None:
+    approval = await bench.start(test_questions=["Do you ship to Norway?"])
+    assert approval["data"]["contract"]["test_questions"] == ["Do you ship to Norway?"]
+    assert "- “Do you ship to Norway?”" in approval["data"]["plan"]
     review = await bench.answer(action="approve", test_questions=["Where is my parcel?"])
     assert [test["question"] for test in review["data"]["tests"]] == ["Where is my parcel?"]
 
 
-async def test_the_plan_shows_the_questions_that_will_be_asked(bench: Bench) -> None:
-    approval = await bench.start(test_questions=["Do you ship to Norway?"])
-    assert approval["data"]["contract"]["test_questions"] == ["Do you ship to Norway?"]
-    assert "- “Do you ship to Norway?”" in approval["data"]["plan"]
-
-
-async def test_going_on_without_answers_plans_at_once(bench: Bench) -> None:
+async def test_going_on_without_answers_or_skipping_the_questions_plans_at_once(bench: Bench) -> None:
     bench.reasoner.intents = [Intent(operation="create", ambiguity=9, questions=["Which?"], title="Bot")]
     await bench.start("make me a bot")
     assert (await bench.answer(action="go_on"))["type"] == "plan_approval"
-
-
-async def test_clarification_is_skipped_when_the_session_says_so(bench: Bench) -> None:
-    bench.reasoner.intents = [Intent(operation="create", ambiguity=9, questions=["Which?"], title="Bot")]
-    assert (await bench.start("make me a bot", skip_clarification=True))["type"] == "plan_approval"
+    again = Bench(ops(), credentials(OPENAI))
+    again.reasoner.intents = bench.reasoner.intents
+    assert (await again.start("make me a bot", skip_clarification=True))["type"] == "plan_approval"
 
 
 async def test_p10_a_missing_credential_asks_before_anything_is_written() -> None:
@@ -261,18 +248,12 @@ async def test_p10_a_missing_credential_asks_before_anything_is_written() -> Non
     check = await bench.answer(action="approve")
     assert (check["type"], check["reason"]) == ("credential_check", "credential_missing")
     assert bench.flowise.calls == []
-    bench.knowledge.on_refresh = lambda: credentials(OPENAI)
-    review = await bench.answer(action="retry")
-    assert review["type"] == "result_review"
-
-
-async def test_a_credential_that_is_still_missing_asks_again_with_a_new_id() -> None:
-    bench = Bench(ops(), credentials())
-    await bench.start()
-    await bench.answer(action="approve")
     first = (await bench.open_interrupt()).id
     assert (await bench.answer(action="retry"))["type"] == "credential_check"
     assert (await bench.open_interrupt()).id != first
+    bench.knowledge.on_refresh = lambda: credentials(OPENAI)
+    review = await bench.answer(action="retry")
+    assert review["type"] == "result_review"
 
 
 async def test_several_credentials_are_a_choice() -> None:
@@ -490,19 +471,6 @@ async def test_every_trial_has_a_session_of_its_own(bench: Bench) -> None:
     await bench.answer(action="approve")
     assert len({session for _, session in bench.flowise.asked}) == 6
     assert {question for question, _ in bench.flowise.asked} == {"One?", "Two?"}
-
-
-async def test_p43_an_interrupting_node_runs_nothing_twice(bench: Bench) -> None:
-    await bench.start()
-    await bench.answer(action="approve")
-    await bench.answer(action="accept")
-    assert bench.flowise.calls == ["create", "update"]
-    assert {phase: len(seen) for phase, seen in bench.reasoner.seen.items()} == {
-        "classify": 1,
-        "plan": 1,
-        "patch": 1,
-        "judge": 1,
-    }
 
 
 async def test_a_credential_created_since_the_last_read_is_found_without_asking() -> None:

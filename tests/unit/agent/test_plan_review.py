@@ -82,23 +82,47 @@ def codes(findings: list[Finding]) -> list[tuple[str, str, str]]:
     return [(one.code, one.where, one.field) for one in findings]
 
 
-async def test_a_chain_without_a_model_is_found_before_the_approval(catalogue: NodeStore) -> None:
-    (finding,) = await review(planned("conversationChain_0", "bufferMemory_0"), catalogue)
-    assert codes([finding]) == [("INPUT_NOT_FED", "conversationChain_0", "model")]
-    assert "chatOpenAI" in finding.hint or "chat" in finding.hint
-    assert finding.severity == "warning"
+RETRIEVAL = ("conversationalRetrievalQAChain_0", "chatOpenAI_0", "memoryVectorStore_0", "openAIEmbeddings_0")
+
+
+@pytest.mark.parametrize(
+    ("nodes", "values", "found"),
+    [
+        (("conversationChain_0", "bufferMemory_0"), {}, ("INPUT_NOT_FED", "conversationChain_0", "model")),
+        (RETRIEVAL, {}, ("INPUT_NOT_FED", "memoryVectorStore_0", "document")),
+        (("cheerioWebScraper_0",), {}, ("REQUIRED_PARAM_MISSING", "cheerioWebScraper_0", "url")),
+        (
+            (*RETRIEVAL, "plainText_0"),
+            {f"{RETRIEVAL[0]}.responsePrompt": "Answer the question.", "plainText_0.text": "x"},
+            ("PROMPT_VALUE_MISSING", RETRIEVAL[0], "responsePrompt"),
+        ),
+        (
+            ("chatOpenAI_0",),
+            {"chatOpenAI_0.temperature": "cold"},
+            ("NOT_A_NUMBER", "chatOpenAI_0", "temperature"),
+        ),
+        (
+            ("startAgentflow_0", "llmAgentflow_0"),
+            {"startAgentflow_0.startInputType": "chatInput"},
+            ("REQUIRED_PARAM_MISSING", "llmAgentflow_0", "llmModel"),
+        ),
+    ],
+    ids=["model", "loader", "address", "variable of a prompt", "number", "model of a step"],
+)
+async def test_what_a_plan_lacks_is_found_before_the_approval(
+    nodes: tuple[str, ...], values: dict[str, Any], found: tuple[str, str, str], catalogue: NodeStore
+) -> None:
+    findings = await review(planned(*nodes, values=values), catalogue)
+    (finding,) = [one for one in findings if (one.code, one.where, one.field) == found]
+    assert (finding.severity, finding.op_index) == ("warning", None)
+    assert finding.hint
 
 
 async def test_a_retriever_without_a_vector_store_is_found_before_the_approval(catalogue: NodeStore) -> None:
-    lacking = planned("conversationalRetrievalQAChain_0", "chatOpenAI_0", "HydeRetriever_0")
+    lacking = planned(*RETRIEVAL[:2], "HydeRetriever_0")
     found = codes(await review(lacking, catalogue))
     assert ("INPUT_NOT_FED", "HydeRetriever_0", "vectorStore") in found
-    assert not [one for one in found if one[1] == "conversationalRetrievalQAChain_0"]
-
-
-async def test_a_store_in_memory_without_a_loader_is_found_before_the_approval(catalogue: NodeStore) -> None:
-    nodes = ("conversationalRetrievalQAChain_0", "chatOpenAI_0", "memoryVectorStore_0", "openAIEmbeddings_0")
-    assert ("INPUT_NOT_FED", "memoryVectorStore_0", "document") in codes(await review(planned(*nodes), catalogue))
+    assert not [one for one in found if one[1] == RETRIEVAL[0]]
 
 
 @pytest.mark.parametrize(
@@ -129,52 +153,25 @@ async def test_p117_a_remark_on_a_planned_value_is_told_with_the_plan(
     assert [one.code for one in found if one.where == "httpAgentflow_0"] == [code]
 
 
-async def test_a_complete_plan_has_no_findings(catalogue: NodeStore) -> None:
-    whole = planned(
-        *("conversationalRetrievalQAChain_0", "chatOpenAI_0", "memoryVectorStore_0", "openAIEmbeddings_0"),
-        *("cheerioWebScraper_0",),
-        values={"cheerioWebScraper_0.url": "https://example.org", "chatOpenAI_0.modelName": "gpt-4o-mini"},
-    )
-    assert await review(whole, catalogue) == []
-
-
-async def test_a_loader_without_its_address_is_found_before_the_approval(catalogue: NodeStore) -> None:
-    (finding,) = await review(planned("cheerioWebScraper_0"), catalogue)
-    assert codes([finding]) == [("REQUIRED_PARAM_MISSING", "cheerioWebScraper_0", "url")]
-    assert "`values`" in finding.hint
-
-
-async def test_a_file_that_the_person_gives_later_is_not_asked_of_the_model(catalogue: NodeStore) -> None:
-    assert await review(planned("pdfFile_0"), catalogue) == []
-
-
-async def test_a_prompt_without_its_variable_is_found_before_the_approval(catalogue: NodeStore) -> None:
-    chain = "conversationalRetrievalQAChain_0"
-    lacking = planned(
-        *(chain, "chatOpenAI_0", "memoryVectorStore_0", "openAIEmbeddings_0", "plainText_0"),
-        values={f"{chain}.responsePrompt": "Answer the question.", "plainText_0.text": "x"},
-    )
-    assert codes(await review(lacking, catalogue)) == [("PROMPT_VALUE_MISSING", chain, "responsePrompt")]
-
-
-async def test_values_that_cannot_be_compiled_are_found_before_the_approval(catalogue: NodeStore) -> None:
-    wrong = planned("chatOpenAI_0", values={"chatOpenAI_0.temperature": "cold"})
-    (finding,) = await review(wrong, catalogue)
-    assert codes([finding]) == [("NOT_A_NUMBER", "chatOpenAI_0", "temperature")]
-    assert (finding.severity, finding.op_index) == ("warning", None)
-
-
-async def test_a_step_of_an_agentflow_without_a_model_is_found_before_the_approval(catalogue: NodeStore) -> None:
-    steps = planned("startAgentflow_0", "llmAgentflow_0", values={"startAgentflow_0.startInputType": "chatInput"})
-    assert ("REQUIRED_PARAM_MISSING", "llmAgentflow_0", "llmModel") in codes(await review(steps, catalogue))
-
-
-async def test_the_instructions_of_a_step_are_written_later(catalogue: NodeStore) -> None:
-    steps = planned(
-        *("startAgentflow_0", "llmAgentflow_0"),
-        values={"llmAgentflow_0.llmModel": "chatOpenAI", "llmAgentflow_0.llmEnableMemory": False},
-    )
-    assert await review(steps, catalogue) == []
+@pytest.mark.parametrize(
+    ("nodes", "values"),
+    [
+        (
+            (*RETRIEVAL, "cheerioWebScraper_0"),
+            {"cheerioWebScraper_0.url": "https://example.org", "chatOpenAI_0.modelName": "gpt-4o-mini"},
+        ),
+        (("pdfFile_0",), {}),
+        (
+            ("startAgentflow_0", "llmAgentflow_0"),
+            {"llmAgentflow_0.llmModel": "chatOpenAI", "llmAgentflow_0.llmEnableMemory": False},
+        ),
+    ],
+    ids=["complete", "a file that the person gives", "instructions that are written later"],
+)
+async def test_a_plan_that_lacks_nothing_has_no_findings(
+    nodes: tuple[str, ...], values: dict[str, Any], catalogue: NodeStore
+) -> None:
+    assert await review(planned(*nodes, values=values), catalogue) == []
 
 
 def chain_with_model(catalogue: NodeStore) -> GraphIR:
