@@ -9,12 +9,11 @@ from uuid import UUID
 
 import typer
 
-from flowise_dev_agent.cli.console import fail, note, print_json, say, show, show_table
+from flowise_dev_agent.cli.console import counted, fail, note, print_json, say, show, show_table
 from flowise_dev_agent.cli.options import AsJson, Instance, Output, asking
 from flowise_dev_agent.cli.startup import Exit, command_settings, run_async
 from flowise_dev_agent.errors import InvalidInputError
 from flowise_dev_agent.sanitize import shortened
-from flowise_dev_agent.texts import counted
 
 if TYPE_CHECKING:
     from flowise_dev_agent.client import AgentClient

@@ -51,6 +51,13 @@ def out(*, stderr: bool = False) -> "Console":
     return Console(stderr=stderr, highlight=False, soft_wrap=True)
 
 
+def counted(code: str, number: int) -> str:
+    """A number of things, by the code of their name: `1 flow`, `2 flows`."""
+    from flowise_dev_agent import texts
+
+    return texts.counted(code, number)
+
+
 def say(text: str, style: str | None = None) -> None:
     """A line on stdout; `text` is never read as markup."""
     out().print(visible(text), style=style, markup=False)

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, cast
 import typer
 
 from flowise_dev_agent.cli import files
-from flowise_dev_agent.cli.console import confirm, say, show, show_table
+from flowise_dev_agent.cli.console import confirm, counted, say, show, show_table
 from flowise_dev_agent.cli.options import AsJson, Instance, Output, Yes, asking
 from flowise_dev_agent.cli.startup import Exit
-from flowise_dev_agent.texts import counted
 
 if TYPE_CHECKING:
     from flowise_dev_agent.client import AgentClient

@@ -6,11 +6,10 @@ from uuid import UUID
 
 import typer
 
-from flowise_dev_agent.cli.console import confirm, say, show, show_table, warn
+from flowise_dev_agent.cli.console import confirm, counted, say, show, show_table, warn
 from flowise_dev_agent.cli.options import AsJson, Instance, Output, Url, Yes, asking
 from flowise_dev_agent.cli.startup import Exit, run_async, with_client
 from flowise_dev_agent.errors import AgentError
-from flowise_dev_agent.texts import counted
 
 if TYPE_CHECKING:
     from flowise_dev_agent.client import AgentClient
