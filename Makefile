@@ -3,8 +3,9 @@
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
-# Two processes; whoever is done takes half of what the other one still has.
-PYTEST := $(BIN)/pytest -n 2 --dist worksteal --durations=15
+# Three for two cores, since half of the time is waiting for servers; whoever is done takes half of what another one has.
+TEST_PROCESSES ?= 3
+PYTEST := $(BIN)/pytest -n $(TEST_PROCESSES) --dist worksteal --durations=15
 # The embedded Postgres keeps a lock there (and its socket, when the path of its data is too long for one).
 ifeq ($(XDG_RUNTIME_DIR),)
   XDG_RUNTIME_DIR := $(HOME)/.cache/flowise-dev-agent/run

@@ -5,7 +5,7 @@ import tempfile
 from pathlib import Path
 
 _SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 - `mkdtemp` makes a folder of our own in it
-#: More than the servers of two processes keep: databases of 11 MB each, and Flowise's own.
+#: More than the servers of a run keep: databases of 11 MB each, and Flowise's own.
 _ROOM = 4 << 30
 
 
