@@ -14,6 +14,16 @@ class AgentError(Exception):
     code: ClassVar[str] = "internal_error"
     #: Trying the very same thing again may help (a timeout, a restart); callers with a retry policy look at it.
     transient: ClassVar[bool] = False
+    #: Status of the HTTP answer. With 500 the text stays inside, but for a ConfigurationError.
+    http_status: ClassVar[int] = 500
+
+    def __init_subclass__(
+        cls, *, code: str | None = None, status: int | None = None, transient: bool | None = None
+    ) -> None:
+        """Take facts from the class statement; what is left out is as in the base class."""
+        cls.code = cls.code if code is None else code
+        cls.http_status = cls.http_status if status is None else status
+        cls.transient = cls.transient if transient is None else transient
 
     def __init__(self, message: str, *, hint: str | None = None, details: dict[str, Any] | None = None) -> None:
         super().__init__(message)
@@ -39,424 +49,283 @@ def code_of(error: BaseException) -> str:
     return error.code if isinstance(error, AgentError) else AgentError.code
 
 
-class ConfigurationError(AgentError):
+class ConfigurationError(AgentError, code="configuration_error", status=500):
     """The settings cannot work as given; raised before anything is started."""
 
-    code = "configuration_error"
 
-
-class InvalidInputError(AgentError):
+class InvalidInputError(AgentError, code="invalid_input", status=422):
     """A request that is well-formed but cannot be meant: unknown instance, bad answer, oversize text."""
 
-    code = "invalid_input"
 
-
-class NodeTypeNotFoundError(InvalidInputError):
+class NodeTypeNotFoundError(InvalidInputError, code="node_type_not_found", status=404):
     """The instance has no node type of this name. ``details.close`` lists names like it."""
 
-    code = "node_type_not_found"
 
-
-class VersionNotFoundError(InvalidInputError):
+class VersionNotFoundError(InvalidInputError, code="version_not_found", status=404):
     """The flow or the session has no version of this name, or no longer."""
 
-    code = "version_not_found"
 
-
-class InvalidAnswerError(InvalidInputError):
+class InvalidAnswerError(InvalidInputError, code="invalid_answer"):
     """An answer that does not fit the open interrupt's schema; the interrupt stays open."""
 
-    code = "invalid_answer"
 
-
-class NeedsPersonError(InvalidInputError):
+class NeedsPersonError(InvalidInputError, code="needs_person"):
     """A question whose answer is a person's to give; the session goes on waiting."""
 
-    code = "needs_person"
 
-
-class SecretInTextError(InvalidInputError):
+class SecretInTextError(InvalidInputError, code="secret_in_text"):
     """A text that would be kept and shown holds a secret; nothing was stored. ``details.field`` says where."""
 
-    code = "secret_in_text"
 
-
-class WebhookUrlError(InvalidInputError):
+class WebhookUrlError(InvalidInputError, code="webhook_url_refused"):
     """A `webhook_url` that nothing may be sent to. ``details.reason`` says by which rule."""
 
-    code = "webhook_url_refused"
 
-
-class WebhookSecretError(InvalidInputError):
+class WebhookSecretError(InvalidInputError, code="webhook_secret_unavailable"):
     """A webhook was asked for that there is no way to sign, or to hand over the secret of."""
-
-    code = "webhook_secret_unavailable"
 
 
 # --- Flowise -----------------------------------------------------------------------------------------------------
 
 
-class FlowiseError(AgentError):
+class FlowiseError(AgentError, code="flowise_error", status=502):
     """A call to a Flowise server did not do what was asked. The message quotes Flowise's own words."""
 
-    code = "flowise_error"
 
-
-class FlowiseUnreachableError(FlowiseError):
+class FlowiseUnreachableError(FlowiseError, code="flowise_unreachable", transient=True):
     """Connection refused, name not found, TLS failure: nothing was sent."""
 
-    code = "flowise_unreachable"
-    transient = True
 
-
-class FlowiseTimeoutError(FlowiseError):
+class FlowiseTimeoutError(FlowiseError, code="flowise_timeout", status=504, transient=True):
     """No answer in time. For a write this is ambiguous: it may have happened."""
 
-    code = "flowise_timeout"
-    transient = True
 
-
-class FlowiseConnectionLostError(FlowiseError):
+class FlowiseConnectionLostError(FlowiseError, code="flowise_connection_lost", transient=True):
     """The connection broke after the request was sent. For a write this is ambiguous: it may have happened."""
 
-    code = "flowise_connection_lost"
-    transient = True
 
-
-class FlowiseAuthError(FlowiseError):
+class FlowiseAuthError(FlowiseError, code="flowise_auth"):
     """401 or 403: the API key is wrong or lacks a permission."""
 
-    code = "flowise_auth"
 
-
-class FlowiseNotFoundError(FlowiseError):
+class FlowiseNotFoundError(FlowiseError, code="flowise_not_found", status=404):
     """404, or a 500 by which Flowise says that something does not exist."""
 
-    code = "flowise_not_found"
 
-
-class FlowiseRejectedError(FlowiseError):
+class FlowiseRejectedError(FlowiseError, code="flowise_rejected"):
     """Any other 4xx: Flowise refused the request as sent."""
 
-    code = "flowise_rejected"
 
-
-class FlowiseRateLimitedError(FlowiseError):
+class FlowiseRateLimitedError(FlowiseError, code="flowise_rate_limited", transient=True):
     """429."""
 
-    code = "flowise_rate_limited"
-    transient = True
 
-
-class FlowiseServerError(FlowiseError):
+class FlowiseServerError(FlowiseError, code="flowise_server_error"):
     """5xx. Flowise answers 500 to almost every mistake, so this is not transient by itself."""
 
-    code = "flowise_server_error"
 
-
-class FlowiseUnexpectedResponseError(FlowiseError):
+class FlowiseUnexpectedResponseError(FlowiseError, code="flowise_unexpected_response"):
     """200 with HTML (unknown path), an empty body, or JSON of another shape."""
-
-    code = "flowise_unexpected_response"
 
 
 # --- Patch and write path ----------------------------------------------------------------------------------------
 
 
-class PatchError(AgentError):
+class PatchError(AgentError, code="patch_error", status=422):
     """Ops that cannot be parsed or compiled. ``findings`` says which op, what was found and what is allowed."""
 
-    code = "patch_error"
 
-
-class ValidationRequiredError(AgentError):
+class ValidationRequiredError(AgentError, code="validation_required"):
     """A write without a validation of these very bytes in this iteration."""
 
-    code = "validation_required"
 
-
-class HashMismatchError(AgentError):
+class HashMismatchError(AgentError, code="hash_mismatch"):
     """A write of bytes other than those that passed validation."""
 
-    code = "hash_mismatch"
 
-
-class WriteFailedError(AgentError):
+class WriteFailedError(AgentError, code="write_failed", status=502):
     """Flowise did not take the flow, or what it holds differs from what was sent."""
 
-    code = "write_failed"
 
-
-class StaleBaseError(WriteFailedError):
+class StaleBaseError(WriteFailedError, code="stale_base", status=409):
     """The flow on Flowise is no longer the one that the change was made for; nothing was written."""
-
-    code = "stale_base"
 
 
 # --- Reasoning ---------------------------------------------------------------------------------------------------
 
 
-class ReasoningError(AgentError):
+class ReasoningError(AgentError, code="reasoning_failed", status=502):
     """The reasoning phase gave no usable result."""
 
-    code = "reasoning_failed"
 
-
-class ModelUnavailableError(ReasoningError):
+class ModelUnavailableError(ReasoningError, code="model_unavailable", transient=True):
     """The provider cannot be reached, is overloaded, limits the rate or timed out; its SDK has retried already."""
 
-    code = "model_unavailable"
-    transient = True
 
-
-class ModelAuthError(ReasoningError):
+class ModelAuthError(ReasoningError, code="model_auth"):
     """The provider refuses the key or the model name."""
 
-    code = "model_auth"
 
-
-class BudgetSpentError(ReasoningError):
+class BudgetSpentError(ReasoningError, code="budget_spent"):
     """The session may spend no more on model calls; ``details`` has the ``usage`` of the phase so far."""
 
-    code = "budget_spent"
 
-
-class ModelOutputError(ReasoningError):
+class ModelOutputError(ReasoningError, code="model_output"):
     """The model answered, but not in the shape that was asked for."""
 
-    code = "model_output"
 
-
-class ModelRefusedError(ModelOutputError):
+class ModelRefusedError(ModelOutputError, code="model_refused"):
     """The model, or a filter of its provider, declined to answer."""
 
-    code = "model_refused"
 
-
-class ModelContextError(ModelOutputError):
+class ModelContextError(ModelOutputError, code="model_context"):
     """The prompt is longer than what the model reads at once."""
-
-    code = "model_context"
 
 
 # --- Sessions ----------------------------------------------------------------------------------------------------
 
 
-class SessionNotFoundError(AgentError):
+class SessionNotFoundError(AgentError, code="session_not_found", status=404):
     """No session has this id."""
 
-    code = "session_not_found"
 
-
-class ScopeMissingError(AgentError):
+class ScopeMissingError(AgentError, code="scope_missing", status=403):
     """The caller's key does not allow this. ``details`` has the scopes that do (`needs`) and those of the key."""
 
-    code = "scope_missing"
 
-
-class ApprovalNeededError(AgentError):
+class ApprovalNeededError(AgentError, code="approval_needed", status=403):
     """The settings ask for another person, or for two; nothing was written."""
 
-    code = "approval_needed"
 
-
-class SignInFailedError(AgentError):
+class SignInFailedError(AgentError, code="sign_in_failed", status=403):
     """The person is not signed in: the provider refused, or what came back is not to be trusted."""
 
-    code = "sign_in_failed"
 
-
-class SignInUnavailableError(AgentError):
+class SignInUnavailableError(AgentError, code="sign_in_unavailable", status=503, transient=True):
     """The OpenID Connect provider does not answer as the standard says; keys of the service still work."""
 
-    code = "sign_in_unavailable"
-    transient = True
 
-
-class KeyNotFoundError(AgentError):
+class KeyNotFoundError(AgentError, code="key_not_found", status=404):
     """No key has this id."""
 
-    code = "key_not_found"
 
-
-class OwnerNotFoundError(AgentError):
+class OwnerNotFoundError(AgentError, code="owner_not_found", status=404):
     """No owner has this id."""
 
-    code = "owner_not_found"
 
-
-class KeyConflictError(AgentError):
+class KeyConflictError(AgentError, code="key_conflict", status=409):
     """The key is revoked, or its name is that of another key in use; nothing was changed."""
 
-    code = "key_conflict"
 
-
-class ConnectionNotStorableError(AgentError):
+class ConnectionNotStorableError(AgentError, code="connection_not_storable", status=409):
     """A connection that the environment sets, or a service that may keep no keys; nothing was changed."""
 
-    code = "connection_not_storable"
 
-
-class ShareNotFoundError(AgentError):
+class ShareNotFoundError(AgentError, code="share_not_found", status=404):
     """No link of this owner has this id."""
 
-    code = "share_not_found"
 
-
-class ShareEndedError(AgentError):
+class ShareEndedError(AgentError, code="share_ended", status=410):
     """A link that this service made, and that opens nothing any more."""
 
-    code = "share_ended"
 
-
-class ShareNotSignableError(AgentError):
+class ShareNotSignableError(AgentError, code="share_not_signable", status=409):
     """A service without a key to sign links with; nothing was made."""
 
-    code = "share_not_signable"
 
-
-class CertificateNotSignableError(AgentError):
+class CertificateNotSignableError(AgentError, code="certificate_not_signable", status=409):
     """A service without a key to sign certificates with."""
 
-    code = "certificate_not_signable"
 
-
-class GuardNotFoundError(AgentError):
+class GuardNotFoundError(AgentError, code="guard_not_found", status=404):
     """A flow that is not guarded."""
 
-    code = "guard_not_found"
 
-
-class NoCertificateError(AgentError):
+class NoCertificateError(AgentError, code="no_certificate", status=409):
     """A session in which no tested version was accepted, or whose tests are not kept."""
 
-    code = "no_certificate"
 
-
-class SessionsOpenError(AgentError):
+class SessionsOpenError(AgentError, code="sessions_open", status=409):
     """Sessions go on with a Flowise server that a request would replace by another one; nothing was changed."""
 
-    code = "sessions_open"
 
-
-class ServerChangedError(AgentError):
+class ServerChangedError(AgentError, code="server_changed", status=409):
     """The instance of a session is another Flowise server by now; nothing was read or written there."""
 
-    code = "server_changed"
 
-
-class ConnectionUnreadableError(AgentError):
+class ConnectionUnreadableError(AgentError, code="connection_unreadable", status=503):
     """The connection made at the page was encrypted with a key that is no longer one of `SECRETS_KEY`: nothing else is
     used in its place."""
 
-    code = "connection_unreadable"
 
-
-class DeliveryNotFoundError(AgentError):
+class DeliveryNotFoundError(AgentError, code="delivery_not_found", status=404):
     """The session has no webhook delivery with this id."""
 
-    code = "delivery_not_found"
 
-
-class AttachmentNotFoundError(AgentError):
+class AttachmentNotFoundError(AgentError, code="attachment_not_found", status=404):
     """No attachment has this id; one that no session used may have expired."""
 
-    code = "attachment_not_found"
 
-
-class ArtifactNotFoundError(AgentError):
+class ArtifactNotFoundError(AgentError, code="artifact_not_found", status=404):
     """No artifact has this id here; it may have gone by its age or with its session."""
 
-    code = "artifact_not_found"
 
-
-class NoPlanError(AgentError):
+class NoPlanError(AgentError, code="design_not_found", status=404):
     """A session has no plan that could be shown as a design."""
 
-    code = "design_not_found"
 
-
-class NotAFlowError(InvalidInputError):
+class NotAFlowError(InvalidInputError, code="not_a_flow", status=400):
     """A text that should be a flow and is none: not JSON, or without nodes and edges."""
 
-    code = "not_a_flow"
 
-
-class FlowTestNotFoundError(AgentError):
+class FlowTestNotFoundError(AgentError, code="flow_test_not_found", status=404):
     """There is no test of a flow with this id, or of a session with this number."""
 
-    code = "flow_test_not_found"
 
-
-class TraceNotFoundError(AgentError):
+class TraceNotFoundError(AgentError, code="trace_not_found", status=404):
     """The session has no trace with this hash."""
 
-    code = "trace_not_found"
 
-
-class PatternNotFoundError(AgentError):
+class PatternNotFoundError(AgentError, code="pattern_not_found", status=404):
     """No pattern of this owner has this id."""
 
-    code = "pattern_not_found"
 
-
-class MemoryNotFoundError(AgentError):
+class MemoryNotFoundError(AgentError, code="memory_not_found", status=404):
     """No note of this owner has this id."""
 
-    code = "memory_not_found"
 
-
-class SessionExistsError(AgentError):
+class SessionExistsError(AgentError, code="session_exists", status=409):
     """A session with this id exists already; nothing was changed."""
 
-    code = "session_exists"
 
-
-class SessionConflictError(AgentError):
+class SessionConflictError(AgentError, code="session_conflict", status=409):
     """The session is not in the state that the request needs (answered meanwhile, completed, running)."""
 
-    code = "session_conflict"
 
-
-class PreconditionFailedError(AgentError):
+class PreconditionFailedError(AgentError, code="precondition_failed", status=412):
     """The resource is no longer in the state that the request's `If-Match` names. `details.etag` is the new
     one's."""
 
-    code = "precondition_failed"
 
-
-class IdempotencyKeyReusedError(SessionConflictError):
+class IdempotencyKeyReusedError(SessionConflictError, code="idempotency_key_reused"):
     """An Idempotency-Key came with another request before."""
 
-    code = "idempotency_key_reused"
 
-
-class RequestInProgressError(SessionConflictError):
+class RequestInProgressError(SessionConflictError, code="request_in_progress"):
     """The first request with an Idempotency-Key has not ended yet."""
 
-    code = "request_in_progress"
 
-
-class AnswerNotKeptError(SessionConflictError):
+class AnswerNotKeptError(SessionConflictError, code="answer_not_kept"):
     """A request was carried out before, and its answer held a secret."""
 
-    code = "answer_not_kept"
 
-
-class CheckpointVersionError(AgentError):
+class CheckpointVersionError(AgentError, code="checkpoint_version"):
     """A checkpoint was written by a newer version of the service."""
 
-    code = "checkpoint_version"
 
-
-class LeaseLostError(AgentError):
+class LeaseLostError(AgentError, code="lease_lost"):
     """Another worker owns this run now. Ends the run silently; never shown to a person."""
 
-    code = "lease_lost"
 
-
-class DatabaseUnavailableError(AgentError):
+class DatabaseUnavailableError(AgentError, code="database_unavailable", status=503, transient=True):
     """Postgres does not answer; everything recovers by itself once it does."""
-
-    code = "database_unavailable"
-    transient = True

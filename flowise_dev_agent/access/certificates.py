@@ -9,7 +9,7 @@ from flowise_dev_agent.patch import GraphIR
 from flowise_dev_agent.patch.model.model_uses import model_uses
 from flowise_dev_agent.persistence import Acceptance, Acceptances, Blobs, Sessions
 from flowise_dev_agent.redaction import masked
-from flowise_dev_agent.schemas.base import read
+from flowise_dev_agent.schemas.base import read, view_of
 from flowise_dev_agent.schemas.certificates import (
     AuditLink,
     Certificate,
@@ -65,27 +65,18 @@ def _certificate(accepted: Acceptance, flow_data: str, models: list[str]) -> Cer
     result = read(ResultView, accepted.result or {})
     verdict = result.verdict or Verdict(done=False)
     failed = set(verdict.failed_trials)
-    return Certificate(
-        session_id=accepted.session_id,
+    return view_of(
+        Certificate,
+        accepted,
         instance=accepted.instance_id,
-        endpoint=accepted.endpoint,
-        flowise_version=accepted.flowise_version,
-        chatflow_id=accepted.chatflow_id,
         flow_name=masked(accepted.name),
         flow_version=f"v{accepted.version}",
-        sha256=accepted.sha256,
         content_sha256=content_sha256(flow_data),
         models=models,
-        planned_with=accepted.planned_with,
         headline=verdict.headline,
         tests=[_test(trial, number in failed) for number, trial in enumerate(result.tests, start=1)],
-        criteria=[
-            CertifiedCriterion(id=one.id, text=one.text, state=one.state, level=one.level, judged_by=one.judged_by)
-            for one in verdict.criteria
-        ],
+        criteria=[view_of(CertifiedCriterion, one) for one in verdict.criteria],
         ways=verdict.ways,
-        accepted_at=accepted.accepted_at,
-        accepted_by=accepted.accepted_by,
         audit=[AuditLink.model_validate(link) for link in accepted.links],
     )
 

@@ -27,6 +27,7 @@ from flowise_dev_agent.patch import CanvasView
 from flowise_dev_agent.persistence import Database, SessionFilter, SessionRow, Sessions, ShareRow, Shares, Versions
 from flowise_dev_agent.planning.plan_text import without_section
 from flowise_dev_agent.redaction import masked, without_contacts
+from flowise_dev_agent.schemas.base import view_of
 from flowise_dev_agent.schemas.flows import Preview
 from flowise_dev_agent.schemas.interrupts import PlanApprovalInterrupt
 from flowise_dev_agent.schemas.shares import MadeShare, NewShare, SharedVersion, SharedView, ShareList, ShareView
@@ -195,16 +196,7 @@ class ShareService:
                 sessions=[_nameless(one) for one in sessions],
                 plan=_plan(session) if session else "",
                 preview=await self._preview(session) if session else None,
-                versions=[
-                    SharedVersion(
-                        name=one.name,
-                        title=one.title,
-                        restores=one.restores,
-                        created_at=one.created_at,
-                        current=one.current,
-                    )
-                    for one in kept
-                ],
+                versions=[view_of(SharedVersion, one) for one in kept],
             ),
             SharedView,
         )
@@ -236,17 +228,9 @@ class ShareService:
 
 
 def _view(row: ShareRow) -> ShareView:
-    return ShareView(
-        id=row.id,
-        subject="flow" if row.session_id is None else "session",
-        subject_id=str(row.session_id or row.chatflow_id),
-        title=row.title,
-        made_by=row.made_by,
-        made_at=row.made_at,
-        ends_at=row.ends_at,
-        revoked_at=row.revoked_at,
-        opened_on=row.opened_on,
-        active=row.active,
+    subject = "flow" if row.session_id is None else "session"
+    return view_of(
+        ShareView, row, subject=subject, subject_id=str(row.session_id or row.chatflow_id), active=row.active
     )
 
 

@@ -25,8 +25,13 @@ def engine(request: Request) -> Runtime:
     return request.app.state.engine
 
 
-async def _service(request: Request) -> SessionService:
-    return engine(request).service
+def part_of(name: str) -> Any:
+    """Dependency on a part of the runtime, by its name there."""
+
+    async def read(request: Request) -> Any:
+        return getattr(engine(request), name)
+
+    return Depends(read)
 
 
 async def _patterns(request: Request) -> PatternService:
@@ -81,7 +86,7 @@ def words(former: str) -> Any:
     return Depends(read)
 
 
-Service = Annotated[SessionService, Depends(_service)]
+Service = Annotated[SessionService, part_of("service")]
 PatternsOfOwner = Annotated[PatternService, Depends(_patterns)]
 MemoriesOfOwner = Annotated[MemoryService, Depends(_memories)]
 FlowId = Annotated[UUID, Path(description="The chatflow's id.")]

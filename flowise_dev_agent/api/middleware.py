@@ -23,7 +23,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from flowise_dev_agent.api.access import OWNER_HEADER, door_of
 from flowise_dev_agent.api.origin import may_change, origin_of
-from flowise_dev_agent.api.problems import problem_response, status_of
+from flowise_dev_agent.api.problems import problem_response
 from flowise_dev_agent.caller import ALL_SCOPES, Caller, Door, RequestIds, acting_for, answering, current_caller
 from flowise_dev_agent.errors import AgentError, SignInFailedError
 from flowise_dev_agent.observability import log_context
@@ -231,7 +231,7 @@ class ApiKeyMiddleware:
             caller = await self._caller(scope)
         except AgentError as error:
             response = problem_response(
-                status_of(error), path=scope["path"], code=error.code, detail=error.message, hint=error.hint
+                error.http_status, path=scope["path"], code=error.code, detail=error.message, hint=error.hint
             )
             await response(scope, receive, send)
             return

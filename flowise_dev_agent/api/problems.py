@@ -34,52 +34,6 @@ _MAX_ERRORS = 20
 _MAX_POINTER = 200
 _RETRY_AFTER_SECS = "5"
 
-#: By class, the nearest ancestor counts. What is missing here is a 500 and its text stays inside.
-_STATUS: dict[type[errors.AgentError], int] = {
-    errors.InvalidInputError: 422,
-    errors.NodeTypeNotFoundError: 404,
-    errors.VersionNotFoundError: 404,
-    errors.SessionNotFoundError: 404,
-    errors.ScopeMissingError: 403,
-    errors.ApprovalNeededError: 403,
-    errors.KeyNotFoundError: 404,
-    errors.SignInFailedError: 403,
-    errors.SignInUnavailableError: 503,
-    errors.OwnerNotFoundError: 404,
-    errors.KeyConflictError: 409,
-    errors.ConnectionNotStorableError: 409,
-    errors.ConnectionUnreadableError: 503,
-    errors.SessionsOpenError: 409,
-    errors.ServerChangedError: 409,
-    errors.ShareNotFoundError: 404,
-    errors.ShareEndedError: 410,
-    errors.ShareNotSignableError: 409,
-    errors.CertificateNotSignableError: 409,
-    errors.NoCertificateError: 409,
-    errors.GuardNotFoundError: 404,
-    errors.DeliveryNotFoundError: 404,
-    errors.AttachmentNotFoundError: 404,
-    errors.ArtifactNotFoundError: 404,
-    errors.NoPlanError: 404,
-    errors.NotAFlowError: 400,
-    errors.FlowTestNotFoundError: 404,
-    errors.TraceNotFoundError: 404,
-    errors.PatternNotFoundError: 404,
-    errors.MemoryNotFoundError: 404,
-    errors.SessionExistsError: 409,
-    errors.SessionConflictError: 409,
-    errors.PreconditionFailedError: 412,
-    errors.DatabaseUnavailableError: 503,
-    errors.FlowiseError: 502,
-    errors.FlowiseNotFoundError: 404,
-    errors.FlowiseTimeoutError: 504,
-    errors.WriteFailedError: 502,
-    errors.StaleBaseError: 409,
-    errors.PatchError: 422,
-    errors.ReasoningError: 502,
-    errors.ConfigurationError: 500,
-}
-
 #: Problems that HTTP itself knows: code, hint.
 HTTP_PROBLEMS: dict[int, tuple[str, str]] = {
     400: ("bad_request", "Send a JSON body in UTF-8."),
@@ -139,16 +93,6 @@ def problem_response(
     )
 
 
-def status_of(error: errors.AgentError) -> int:
-    """The HTTP status of an error; 500 for one that should have been handled inside."""
-    return status_of_class(type(error))
-
-
-def status_of_class(kind: type[errors.AgentError]) -> int:
-    """The HTTP status of a class of errors."""
-    return next((_STATUS[cls] for cls in kind.__mro__ if cls in _STATUS), 500)
-
-
 def install(app: FastAPI) -> None:
     """Register the handlers."""
     app.add_exception_handler(errors.AgentError, _agent_error)
@@ -159,7 +103,7 @@ def install(app: FastAPI) -> None:
 
 def _agent_error(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, errors.AgentError)  # noqa: S101 - what Starlette's handler table guarantees
-    status = status_of(error)
+    status = error.http_status
     path = request.url.path
     if status == 500 and not isinstance(error, errors.ConfigurationError):
         logger.error("unhandled %s at %s", error.code, path, exc_info=error)

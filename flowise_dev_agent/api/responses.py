@@ -6,7 +6,7 @@ from http import HTTPStatus
 from typing import Any, Final
 
 from flowise_dev_agent import errors
-from flowise_dev_agent.api.problems import HTTP_PROBLEMS, MEDIA_TYPE, status_of_class
+from flowise_dev_agent.api.problems import HTTP_PROBLEMS, MEDIA_TYPE
 from flowise_dev_agent.schemas.base import Problem
 
 _FOLDER: Final = "#/components/responses/"
@@ -20,7 +20,7 @@ def _family(cls: type[errors.AgentError]) -> Iterator[type[errors.AgentError]]:
 
 
 def _codes_of(cls: type[errors.AgentError], *statuses: int) -> tuple[str, ...]:
-    return tuple(sorted(one.code for one in _family(cls) if status_of_class(one) in statuses))
+    return tuple(sorted(one.code for one in _family(cls) if one.http_status in statuses))
 
 
 #: What a Flowise server that is asked may answer, and that nobody knows which one it is; `flowise_not_found` is of
@@ -95,5 +95,5 @@ def _response(name: str) -> dict[str, Any]:
 def _statuses() -> Mapping[str, int]:
     """The status of each code."""
     of_http = {code: status for status, (code, _) in HTTP_PROBLEMS.items()}
-    of_errors = {one.code: status_of_class(one) for one in _family(errors.AgentError)}
+    of_errors = {one.code: one.http_status for one in _family(errors.AgentError)}
     return of_errors | of_http | {"invalid_request": 422}

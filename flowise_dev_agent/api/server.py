@@ -171,7 +171,7 @@ class Server(uvicorn.Server):
     def stop(self) -> None:
         """Begin to drain, as SIGTERM does. Call it from the server's own loop."""
         self._app.state.stopping = True
-        self._app.state.engine.end_streams()
+        self._app.state.engine.feed.end_streams()
         self.should_exit = True
         self._stopped.set()
 

@@ -96,7 +96,7 @@ async def _prepare(runtime: Runtime) -> None:
     gc.freeze()
     gc.set_threshold(_COLLECT_AFTER)
     gc.enable()
-    if (await runtime.readiness()).paused:
+    if (await runtime.health.readiness()).paused:
         warn("The service is paused: nothing is run, sent or removed until `flowise-dev-agent resume`.")
     for instance, state in (await flowise_health(runtime.instances)).items():
         if error := state.error:

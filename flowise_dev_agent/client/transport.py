@@ -14,10 +14,8 @@ from flowise_dev_agent.caller import Door, RequestIds
 from flowise_dev_agent.errors import AgentError
 
 
-class ServiceError(AgentError):
+class ServiceError(AgentError, code="service_error"):
     """The service answered with a problem. `problem_code` is its stable code, `status` the HTTP status."""
-
-    code = "service_error"
 
     def __init__(self, status: int, problem: dict[str, Any]) -> None:
         super().__init__(
@@ -33,11 +31,8 @@ class ServiceError(AgentError):
         return super().as_problem() | {"code": self.problem_code}
 
 
-class ServiceUnreachableError(AgentError):
+class ServiceUnreachableError(AgentError, code="service_unreachable", transient=True):
     """Raised if no service answers at this address."""
-
-    code = "service_unreachable"
-    transient = True
 
 
 M = TypeVar("M", bound=BaseModel)

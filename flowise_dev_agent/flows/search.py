@@ -8,6 +8,7 @@ from flowise_dev_agent.flowise.models import Chatflow
 from flowise_dev_agent.flows.views import ChatflowLink
 from flowise_dev_agent.knowledge.flow_index import FlowIndex, indexed
 from flowise_dev_agent.persistence.instance_flows import FlowRow, PageKey
+from flowise_dev_agent.schemas.base import view_of
 from flowise_dev_agent.schemas.flows import FlowFacts, FlowPage
 
 #: Short, because people search for a flow right after they accepted it.
@@ -57,17 +58,5 @@ def facts_of(row: Chatflow, instance_id: str, link: ChatflowLink) -> FlowFacts:
 
 
 def _facts(row: FlowRow, instance_id: str, link: ChatflowLink) -> FlowFacts:
-    return FlowFacts(
-        id=row.id,
-        name=row.name,
-        type=row.type,
-        instance=instance_id,
-        url=link(instance_id, row.id),
-        nodes=row.nodes,
-        node_types=list(row.node_types),
-        categories=list(row.tags),
-        updated=row.updated_date,
-        deployed=row.deployed,
-        public=row.public,
-        draft=row.draft,
-    )
+    given = {"instance": instance_id, "url": link(instance_id, row.id), "categories": row.tags}
+    return view_of(FlowFacts, row, **given, updated=row.updated_date)

@@ -142,7 +142,7 @@ class Refresh:
         if self.openapi is not None:
             store = store.with_api(read_openapi(await asyncio.to_thread(self.openapi.read_text, "utf-8")))
         if not self.dry_run:
-            store.write(self.schemas)
+            write_text(file, store.text())
             write_meta(self.schemas, API_FILE, "ok" if store.apis else "stub", len(store.apis), self.now)
         if not store.apis:
             return "No API of Workday is known. Give its OpenAPI description: --workday-api --openapi FILE."
@@ -221,7 +221,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _validate(kinds: Sequence[str]) -> int:
     failed = False
     for kind in kinds:
-        problems = checks.CHECKS[kind](_ROOT)
+        problems = checks.problems_of(kind, _ROOT)
         failed = failed or bool(problems)
         for problem in problems:
             print(f"{kind}: {problem}", file=sys.stderr)

@@ -126,11 +126,9 @@ class WorkdayApiStore:
         """A store with this API, replacing an older description of it."""
         return WorkdayApiStore([*(one for one in self.apis if one.title != api.title), api])
 
-    def write(self, folder: Path) -> None:
-        """Write the data file, one API per line."""
-        write_text(
-            folder / API_FILE, lines_text(api.model_dump(mode="json") for api in self.apis) if self.apis else "[]\n"
-        )
+    def text(self) -> str:
+        """Content of the data file, one API per line."""
+        return lines_text(api.model_dump(mode="json") for api in self.apis) if self.apis else "[]\n"
 
 
 class WorkdayKnowledgeProvider:

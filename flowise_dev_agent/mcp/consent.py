@@ -24,10 +24,8 @@ _ANSWER_CHARS: Final = 4_000
 _NAME_CHARS: Final = 120
 
 
-class PersonDeclinedError(AgentError):
+class PersonDeclinedError(AgentError, code="person_declined"):
     """The person was asked to confirm the answer and declined; the question stays open."""
-
-    code = "person_declined"
 
 
 class Confirmation(BaseModel):

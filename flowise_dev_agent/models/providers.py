@@ -213,34 +213,15 @@ def connect(engine: EngineName, settings: ReasoningSettings, observe: Observer) 
             return _groq(settings, observe, address)
         case "mistral":
             return _mistral(settings, observe, address)
-        case "openai":
-            # The key is that of OPENAI_*, whoever answers there.
-            return _openai(owner, settings, observe, settings.openai_api_key, address)
-        case "azure":
-            return _openai(owner, settings, observe, settings.azure_api_key, address)
-        case "deepseek":
-            return _openai(owner, settings, observe, settings.deepseek_api_key, address)
-        case "openrouter":
-            return _openai(owner, settings, observe, settings.openrouter_api_key, address)
-        case "ollama":
-            return _openai(owner, settings, observe, settings.ollama_api_key, address)
+        case "openai" | "azure" | "deepseek" | "openrouter" | "ollama":
+            # With another owner the key is that of OPENAI_*, whoever answers there.
+            return _openai(owner, settings, observe, getattr(settings, f"{engine}_api_key"), address)
 
 
 def _reached(engine: EngineName, settings: ReasoningSettings) -> tuple[EngineName, str | None]:
     """Provider that answers for an engine, and its address in the settings; None for the provider's own."""
-    addresses: dict[EngineName, str | None] = {
-        "claude": settings.anthropic_base_url,
-        "openai": settings.openai_base_url,
-        "bedrock": settings.bedrock_base_url,
-        "vertex": settings.vertex_base_url,
-        "google": settings.google_base_url,
-        "deepseek": settings.deepseek_base_url,
-        "groq": settings.groq_base_url,
-        "mistral": settings.mistral_base_url,
-        "openrouter": settings.openrouter_base_url,
-        "ollama": settings.ollama_base_url,
-    }
-    address = addresses.get(engine) or None
+    settings_of = "anthropic" if engine == "claude" else engine
+    address: str | None = getattr(settings, f"{settings_of}_base_url", None) or None
     host = (engine == "openai" and urlsplit(address or "").hostname) or ""
     for end, owner in _HOSTS.items():
         if host == end or host.endswith(f".{end}"):
@@ -430,8 +411,7 @@ def _bedrock(settings: ReasoningSettings, observe: Observer, address: str | None
     except ProfileNotFound as error:
         raise ConfigurationError(f"{error}.", hint="Check AWS_PROFILE.") from None
 
-    def make(model: str, known: Capabilities, kind: ServerKind) -> "Model[Any]":
-        del known, kind
+    def make(model: str, *_: object) -> "Model[Any]":
         return BedrockConverseModel(cast("Any", model), provider=provider)
 
     return Connection("bedrock", address, key, make, _nothing_to_close)
@@ -445,8 +425,7 @@ def _claude_connection(
 
     provider = AnthropicProvider(anthropic_client=client)
 
-    def make(model: str, known: Capabilities, kind: ServerKind) -> "Model[Any]":
-        del known, kind
+    def make(model: str, *_: object) -> "Model[Any]":
         return AnthropicModel(cast("Any", model), provider=provider)
 
     return Connection(engine, address, key, make, client.close, _stream_timeout(settings))
@@ -463,8 +442,7 @@ def _google(settings: ReasoningSettings, observe: Observer, address: str | None)
     http = httpx2.AsyncClient(timeout=_timeout(settings), **_http_options(settings, observe))
     provider = GoogleProvider(api_key=key.get_secret_value() if key else None, http_client=http, base_url=address)
 
-    def make(model: str, known: Capabilities, kind: ServerKind) -> "Model[Any]":
-        del known, kind
+    def make(model: str, *_: object) -> "Model[Any]":
         return GoogleModel(cast("Any", model), provider=provider)
 
     return Connection("google", address, key, make, http.aclose)
@@ -488,8 +466,7 @@ def _groq(settings: ReasoningSettings, observe: Observer, address: str | None) -
     )
     provider = GroqProvider(groq_client=client)
 
-    def make(model: str, known: Capabilities, kind: ServerKind) -> "Model[Any]":
-        del known, kind
+    def make(model: str, *_: object) -> "Model[Any]":
         return GroqModel(cast("Any", model), provider=provider)
 
     return Connection("groq", address, key, make, client.close)
@@ -503,8 +480,7 @@ def _mistral(settings: ReasoningSettings, observe: Observer, address: str | None
     http = httpx2.AsyncClient(timeout=_timeout(settings), **_http_options(settings, observe))
     provider = MistralProvider(api_key=key.get_secret_value() if key else None, base_url=address, http_client=http)
 
-    def make(model: str, known: Capabilities, kind: ServerKind) -> "Model[Any]":
-        del known, kind
+    def make(model: str, *_: object) -> "Model[Any]":
         return MistralModel(cast("Any", model), provider=provider)
 
     return Connection("mistral", address, key, make, http.aclose)

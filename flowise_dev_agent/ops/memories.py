@@ -6,6 +6,7 @@ from flowise_dev_agent.knowledge.pattern_library import terms_of
 from flowise_dev_agent.ops.patterns import PatternService
 from flowise_dev_agent.persistence import Database, NoteRow, Notes, StoredPattern
 from flowise_dev_agent.redaction import holds_secret
+from flowise_dev_agent.schemas.base import view_of
 from flowise_dev_agent.schemas.node_artifacts import Memory, MemoryDetail, MemoryKind, MemoryPage, NewMemory
 from flowise_dev_agent.sessions.views import ids_of_request
 from flowise_dev_agent.texts import text
@@ -64,13 +65,4 @@ def _of_note(row: NoteRow) -> Memory:
 
 
 def _of_pattern(row: StoredPattern) -> Memory:
-    return Memory(
-        memory_id=row.id,
-        kind="pattern",
-        name=row.name,
-        text=row.requirement,
-        instance=row.instance_id,
-        created_at=row.created_at,
-        success_count=row.success_count,
-        failure_count=row.failure_count,
-    )
+    return view_of(Memory, row, memory_id=row.id, kind="pattern", text=row.requirement, instance=row.instance_id)

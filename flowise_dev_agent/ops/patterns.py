@@ -1,7 +1,6 @@
 """Administration of the pattern library."""
 
 from functools import cached_property
-from typing import Any
 
 from flowise_dev_agent.caller import current_caller
 from flowise_dev_agent.errors import PatternNotFoundError
@@ -11,6 +10,7 @@ from flowise_dev_agent.knowledge.pattern_library import make_pattern, read_ops, 
 from flowise_dev_agent.patch import Schemas
 from flowise_dev_agent.persistence import Database, Patterns, StoredPattern
 from flowise_dev_agent.schemas.etags import Expected
+from flowise_dev_agent.schemas.patterns import PatternData
 from flowise_dev_agent.texts import text
 
 
@@ -43,34 +43,18 @@ class PatternService:
             pattern_id=pattern_id,
         )
 
-    async def bring_in(
-        self,
-        *,
-        instance_id: str | None,
-        requirement: str,
-        name: str,
-        flow_kind: str,
-        ops: list[dict[str, Any]],
-        schema_fingerprint: str,
-        success_count: int,
-        failure_count: int,
-    ) -> int:
+    async def bring_in(self, data: PatternData, instance_id: str | None) -> int:
         """Store an imported pattern after cleaning; returns its id.
 
         Raises ValueError when it is not a valid pattern or already stored, InvalidInputError for an unknown instance.
         """
         self._instances.endpoint(instance_id)
         pattern = make_pattern(
-            read_ops(ops),
-            requirement=requirement,
-            name=name,
-            flow_kind=flow_kind,
-            schema_fingerprint=schema_fingerprint,
+            read_ops(data.ops),
+            **data.model_dump(exclude={"ops"}),
             schemas=self._schemas,
             owner=current_caller().owner,
             instance_id=instance_id or self._instances.default_id,
-            success_count=success_count,
-            failure_count=failure_count,
         )
         if not pattern.terms:
             raise ValueError("requirement: it has no word to find the pattern by.")

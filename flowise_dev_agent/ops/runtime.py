@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
 
 from flowise_dev_agent.access.audit import AuditService
 from flowise_dev_agent.access.certificates import CertificateService
@@ -56,7 +57,6 @@ from flowise_dev_agent.persistence import (
     migrate,
 )
 from flowise_dev_agent.persistence.queue_stats import pause
-from flowise_dev_agent.schemas.service import ProcessHealth, Readiness
 from flowise_dev_agent.sessions.agent import Agent
 from flowise_dev_agent.sessions.approvals import ApprovalRules
 from flowise_dev_agent.sessions.attachments import AttachmentService
@@ -78,68 +78,41 @@ from flowise_dev_agent.webhooks.service import WebhookConfig, WebhookService
 from flowise_dev_agent.webhooks.worker import DeliveryWorker
 
 
+@dataclass(kw_only=True)
 class Runtime:
     """The runtime of a process: `service` for clients, and a worker unless other processes do that work.
 
     Make it with `Runtime.open`, or with `Runtime.assemble` around any graph.
     """
 
-    def __init__(
-        self,
-        *,
-        db: Database,
-        connections: Connections,
-        instances: Instances,
-        service: SessionService,
-        versions: FlowVersions,
-        flow_writer: FlowWriter,
-        flows: FlowService,
-        fleet: FleetService,
-        flow_tests: FlowTestService,
-        test_sets: TestSetService,
-        guards: GuardService,
-        previews: Previews,
-        conversations: Conversations,
-        summaries: Summaries,
-        knowledge: KnowledgeService,
-        catalogue: CatalogueService,
-        node_types: NodeTypes,
-        attachments: AttachmentService,
-        expected_costs: ExpectedCosts,
-        artifacts: ArtifactService,
-        shares: ShareService,
-        certificates: CertificateService,
-        feed: Feed,
-        health: HealthReporter,
-    ) -> None:
-        self.db = db
-        self.keys = KeyService(db)
-        self.done_requests = DoneRequests(db)
-        self.audit_log = AuditLog(db)
-        self.audit = AuditService(self.audit_log)
-        self.connections = connections
-        self.instances = instances
-        self.service = service
-        self.versions = versions
-        self.flow_writer = flow_writer
-        self.flows = flows
-        self.fleet = fleet
-        self.flow_tests = flow_tests
-        self.test_sets = test_sets
-        self.guards = guards
-        self.previews = previews
-        self.conversations = conversations
-        self.summaries = summaries
-        self.knowledge = knowledge
-        self.catalogue = catalogue
-        self.node_types = node_types
-        self.attachments = attachments
-        self.expected_costs = expected_costs
-        self.artifacts = artifacts
-        self.shares = shares
-        self.certificates = certificates
-        self._feed = feed
-        self._health = health
+    db: Database
+    keys: KeyService
+    done_requests: DoneRequests
+    audit_log: AuditLog
+    audit: AuditService
+    connections: Connections
+    instances: Instances
+    service: SessionService
+    versions: FlowVersions
+    flow_writer: FlowWriter
+    flows: FlowService
+    fleet: FleetService
+    flow_tests: FlowTestService
+    test_sets: TestSetService
+    guards: GuardService
+    previews: Previews
+    conversations: Conversations
+    summaries: Summaries
+    knowledge: KnowledgeService
+    catalogue: CatalogueService
+    node_types: NodeTypes
+    attachments: AttachmentService
+    expected_costs: ExpectedCosts
+    artifacts: ArtifactService
+    shares: ShareService
+    certificates: CertificateService
+    feed: Feed
+    health: HealthReporter
 
     @classmethod
     @asynccontextmanager
@@ -237,6 +210,7 @@ class Runtime:
                 webhooks=WebhookService(deliveries, webhooks),
                 approvals=approvals,
             )
+            audit_log = AuditLog(database)
             blobs, intents = Blobs(database), WriteIntents(database)
             kept, watched, sets = Versions(database, blobs), WatchedVersions(database), TestSets(database)
             index = FlowIndex(database, watched=watched if watch_secs else None)
@@ -307,12 +281,16 @@ class Runtime:
                 proposals=proposals,
                 index=index,
                 link=agent.chatflow_link,
-                audit_log=AuditLog(database),
+                audit_log=audit_log,
             )
             conversations = Conversations(sessions, Turns(database))
             previews = Previews(sessions=sessions, events=events, blobs=blobs, agent=agent)
             yield cls(
                 db=database,
+                keys=KeyService(database),
+                done_requests=DoneRequests(database),
+                audit_log=audit_log,
+                audit=AuditService(audit_log),
                 connections=connections,
                 instances=agent.instances,
                 service=service,
@@ -330,7 +308,7 @@ class Runtime:
                 summaries=Summaries(
                     sessions=sessions,
                     events=events,
-                    audit_log=AuditLog(database),
+                    audit_log=audit_log,
                     flows=flows,
                     link=agent.chatflow_link,
                 ),
@@ -360,19 +338,3 @@ class Runtime:
                 feed=feed,
                 health=HealthReporter(database, agent.instances, feed, consumer, silent=timings.stalled),
             )
-
-    def end_streams(self) -> None:
-        """End all event streams and waits now; for a server that shuts down before the runtime is closed."""
-        self._feed.end_streams()
-
-    async def health(self) -> ProcessHealth:
-        """Report the health, see `HealthReporter.health`."""
-        return await self._health.health()
-
-    async def readiness(self) -> Readiness:
-        """Report the readiness, see `HealthReporter.readiness`."""
-        return await self._health.readiness()
-
-    async def metrics(self) -> bytes:
-        """Report the metrics, see `HealthReporter.metrics`."""
-        return await self._health.metrics()

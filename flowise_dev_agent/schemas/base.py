@@ -169,6 +169,12 @@ def read(model: type[M], row: JsonMapping) -> M:
     return model.model_validate(row, extra="ignore")
 
 
+def view_of(model: type[M], row: object, **given: Any) -> M:
+    """Make a view of what a row has under the same names, and of what is given."""
+    own = {name: getattr(row, name) for name in model.model_fields if name not in given and hasattr(row, name)}
+    return model.model_validate({**own, **given}, extra="ignore")
+
+
 def read_as(adapter: TypeAdapter[T], row: JsonMapping) -> T:
     """Parse like `read`, for a union of models."""
     return adapter.validate_python(row, extra="ignore")

@@ -8,7 +8,8 @@ from uuid import UUID, uuid4
 
 from flowise_dev_agent.errors import InvalidInputError
 from flowise_dev_agent.persistence.attachments import AttachmentRow, Attachments, NewAttachment
-from flowise_dev_agent.schemas.attachments import AttachmentFacts, AttachmentView
+from flowise_dev_agent.schemas.attachments import AttachmentView
+from flowise_dev_agent.schemas.base import view_of
 from flowise_dev_agent.texts import text
 
 #: Seconds that a file is kept without a session.
@@ -69,13 +70,4 @@ class AttachmentService:
 
 
 def _view(row: AttachmentRow) -> AttachmentView:
-    return AttachmentView(
-        id=row.id,
-        session_id=row.session_id,
-        media_type=row.media_type,
-        sha256=row.sha256,
-        text_sha256=row.text_sha256,
-        created_at=row.created_at,
-        expires_at=row.expires_at,
-        facts=AttachmentFacts.model_validate(row.facts),
-    )
+    return view_of(AttachmentView, row)

@@ -7,7 +7,7 @@ from uuid import UUID
 from flowise_dev_agent.cursors import decode_cursor, encode_cursor
 from flowise_dev_agent.persistence import SessionFilter, SessionRow, Sessions, Turns
 from flowise_dev_agent.persistence.read_model import TurnRow, public_status
-from flowise_dev_agent.schemas.base import JsonMapping, read
+from flowise_dev_agent.schemas.base import JsonMapping, read, view_of
 from flowise_dev_agent.schemas.event_data import InterruptData
 from flowise_dev_agent.schemas.interrupts import ListedInterrupt
 from flowise_dev_agent.schemas.turns import (
@@ -67,15 +67,12 @@ class Conversations:
         ids = [row.id for row in rows]
         turns, starts = await self._turns.of(ids), await self._turns.starts(ids)
         return [
-            ConversationSession(
+            view_of(
+                ConversationSession,
+                row,
                 thread_id=row.id,
                 session_name=row.name,
                 status=public_status(row.status),
-                outcome=row.outcome,  # pyright: ignore[reportArgumentType] - checked by the model
-                operation_mode=row.operation_mode,
-                created_at=row.created_at,
-                updated_at=row.updated_at,
-                answer=row.answer,
                 interrupt=read(ListedInterrupt, row.interrupt) if row.interrupt else None,
                 turns=_said(row, starts, [turn for turn in turns if turn.session_id == row.id]),
             )

@@ -32,6 +32,7 @@ from flowise_dev_agent.persistence.sessions import NewSession
 from flowise_dev_agent.publish import Base, Publisher, Stale, Written, stale_base
 from flowise_dev_agent.redaction import masked
 from flowise_dev_agent.sanitize import clean_text
+from flowise_dev_agent.schemas.base import view_of
 from flowise_dev_agent.schemas.change import Conflict, Difference
 from flowise_dev_agent.schemas.etags import Expected
 from flowise_dev_agent.schemas.event_data import DoneData, WriteData
@@ -330,22 +331,8 @@ class FlowWriteExecution:
 
 
 def _write(proposal: Proposal, findings: list[Finding]) -> FlowWrite:
-    return FlowWrite(
-        operation=proposal.operation,
-        name=proposal.name,
-        type=proposal.type,
-        sha256=_sha256(proposal.flow_data),
-        base=_base(proposal),
-        source=proposal.source,
-        ops=proposal.ops,
-        credentials=proposal.credentials,
-        references=proposal.references,
-        settings=proposal.settings,
-        kept=proposal.kept,
-        columns=proposal.columns,
-        left_out=proposal.left_out,
-        findings=[finding for finding in findings if finding.severity == "warning"][:_MOST_WARNINGS],
-    )
+    warnings = [finding for finding in findings if finding.severity == "warning"][:_MOST_WARNINGS]
+    return view_of(FlowWrite, proposal, sha256=_sha256(proposal.flow_data), base=_base(proposal), findings=warnings)
 
 
 def _base(proposal: Proposal) -> BaseFlow | None:
@@ -383,20 +370,14 @@ def _shown(
     session_id: UUID | None = None,
     chatflow_id: str | None = None,
 ) -> FlowWriteResult:
-    return FlowWriteResult(
+    return view_of(
+        FlowWriteResult,
+        write,
         status=status,
         session_id=session_id,
         instance=instance_id,
         chatflow_id=chatflow_id or (write.base.chatflow_id if write.base else None),
-        name=write.name,
-        type=write.type,
-        sha256=write.sha256,
         created=write.base is None,
-        credentials=write.credentials,
-        references=write.references,
-        settings=write.settings,
-        left_out=write.left_out,
-        findings=write.findings,
     )
 
 

@@ -19,6 +19,7 @@ from flowise_dev_agent.persistence.flow_versions import WATCHED, KeptVersion, Nu
 from flowise_dev_agent.publish import Publisher, changes
 from flowise_dev_agent.redaction import holds_secret, masked
 from flowise_dev_agent.sanitize import shortened
+from flowise_dev_agent.schemas.base import view_of
 from flowise_dev_agent.schemas.etags import Expected, session_etag
 from flowise_dev_agent.schemas.event_data import WriteData
 from flowise_dev_agent.schemas.versions import (
@@ -208,20 +209,9 @@ class FlowVersions:
 
 
 def _view(row: KeptVersion, *, current: bool, by: str | None = None) -> VersionView:
-    return VersionView(
-        label=row.label,
-        session_id=row.session_id,
-        instance=row.instance_id,
-        chatflow_id=row.chatflow_id,
-        name=masked(row.name),
-        reason=row.reason,
-        source="flowise" if row.reason.startswith(_SEEN) else "session",
-        by=by,
-        iteration=row.iteration,
-        sha256=row.sha256,
-        created_at=row.created_at,
-        current=current,
-    )
+    source = "flowise" if row.reason.startswith(_SEEN) else "session"
+    given = {"instance": row.instance_id, "name": masked(row.name), "source": source, "by": by, "current": current}
+    return view_of(VersionView, row, **given)
 
 
 def _numbered(rows: Sequence[NumberedRow]) -> NumberedVersion:
@@ -235,7 +225,9 @@ def _numbered(rows: Sequence[NumberedRow]) -> NumberedVersion:
         title, origin = _found(rows), "elsewhere"
     else:
         title, origin = shortened(" ".join(row.requirement.split()), _TITLE_CHARS), "session"
-    return NumberedVersion(
+    return view_of(
+        NumberedVersion,
+        row,
         name=f"v{row.version}",
         title=title,
         origin=origin,
@@ -243,13 +235,7 @@ def _numbered(rows: Sequence[NumberedRow]) -> NumberedVersion:
         renamed_from=None if first.renamed_from is None else masked(first.renamed_from),
         by=None if made is None else made.by,
         restores=None if first.same_as is None else f"v{first.same_as}",
-        session_id=row.session_id,
-        label=row.label,
         instance=row.instance_id,
-        sha256=row.sha256,
-        created_at=row.created_at,
-        current=row.current,
-        bookmark=row.bookmark,
         moved=made is None and any(one.moved for one in rows),
     )
 

@@ -7,7 +7,7 @@ from flowise_dev_agent.caller import current_request
 from flowise_dev_agent.flows.views import ChatflowLink
 from flowise_dev_agent.persistence import ArtifactFilter, ArtifactRow, NodeArtifacts, Sessions
 from flowise_dev_agent.persistence.read_model import public_status
-from flowise_dev_agent.schemas.base import Failure, read, read_as
+from flowise_dev_agent.schemas.base import Failure, read, read_as, view_of
 from flowise_dev_agent.schemas.etags import session_etag
 from flowise_dev_agent.schemas.events import SessionEvent, session_event
 from flowise_dev_agent.schemas.interrupts import INTERRUPT, Interrupt, ListedInterrupt
@@ -115,16 +115,5 @@ def ids_of_request() -> dict[str, Any]:
 
 def _view(row: ArtifactRow) -> ArtifactView:
     payload = read_payload({**row.payload, "artifact_type": row.kind})
-    return ArtifactView(
-        id=row.id,
-        artifact_type=payload.artifact_type,
-        flowchart_id=row.session_id,
-        flowchart_run_id=row.run_id,
-        flowchart_node_id=row.node,
-        memory_id=row.memory_id,
-        payload=payload,
-        request_id=row.request_id,
-        correlation_id=row.correlation_id,
-        audit_seq=row.audit_seq,
-        created_at=row.created_at,
-    )
+    ids = {"flowchart_id": row.session_id, "flowchart_run_id": row.run_id, "flowchart_node_id": row.node}
+    return view_of(ArtifactView, row, **ids, artifact_type=payload.artifact_type, payload=payload)

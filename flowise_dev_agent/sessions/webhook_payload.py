@@ -13,6 +13,7 @@ from flowise_dev_agent.flows.views import ChatflowLink
 from flowise_dev_agent.persistence import SessionRow
 from flowise_dev_agent.persistence.deliveries import WebhookMessage
 from flowise_dev_agent.sanitize import clean_json, shortened
+from flowise_dev_agent.schemas.base import view_of
 from flowise_dev_agent.schemas.interrupts import Interrupt
 from flowise_dev_agent.schemas.webhooks import (
     WebhookFailure,
@@ -71,11 +72,5 @@ def render(row: SessionRow, link: ChatflowLink, base_url: str) -> WebhookMessage
 
 
 def _interrupt(interrupt: Interrupt) -> WebhookInterrupt:
-    return WebhookInterrupt(
-        id=interrupt.id,
-        type=interrupt.type,
-        reason=interrupt.reason,
-        message=shortened(interrupt.message, _MAX_TEXT_CHARS),
-        options=interrupt.options,
-        response_schema=interrupt.response_schema,
-    ).fitted(_MAX_INTERRUPT_BYTES)
+    message = shortened(interrupt.message, _MAX_TEXT_CHARS)
+    return view_of(WebhookInterrupt, interrupt, message=message).fitted(_MAX_INTERRUPT_BYTES)

@@ -3,11 +3,11 @@
 from typing import Annotated
 from uuid import UUID
 
-from fastapi import Depends, Query, Request
+from fastapi import Depends, Query
 from starlette.responses import StreamingResponse
 
 from flowise_dev_agent.access.audit import AuditService, ExportFormat
-from flowise_dev_agent.api.deps import MAX_SEQ, engine
+from flowise_dev_agent.api.deps import MAX_SEQ, part_of
 from flowise_dev_agent.api.responses import declared
 from flowise_dev_agent.api.routing import Routes
 from flowise_dev_agent.persistence import AuditFilter
@@ -18,10 +18,6 @@ router = Routes(prefix="/audit", tags=["audit"])
 
 Session = Annotated[UUID | None, Query(description="Only rows of this session.")]
 Person = Annotated[str | None, Query(max_length=64, description="Only rows of this person or program (`actor`).")]
-
-
-def _audit(request: Request) -> AuditService:
-    return engine(request).audit
 
 
 def _which(
@@ -35,7 +31,7 @@ def _which(
     return AuditFilter(session_id=session, chatflow_id=flow, actor=person, action=action, since=since, until=until)
 
 
-Audit = Annotated[AuditService, Depends(_audit)]
+Audit = Annotated[AuditService, part_of("audit")]
 Which = Annotated[AuditFilter, Depends(_which)]
 
 _FILE = {

@@ -15,6 +15,7 @@ from flowise_dev_agent.api.deps import (
     SessionId,
     WaitSecs,
     engine,
+    part_of,
     tagged,
 )
 from flowise_dev_agent.api.limits import limit_chat
@@ -64,27 +65,11 @@ from flowise_dev_agent.testing.test_files import Format
 router = Routes(tags=["flows"], route_class=OnceRoute)
 
 
-async def _flows(request: Request) -> FlowService:
-    return engine(request).flows
-
-
-async def _writer(request: Request) -> FlowWriter:
-    return engine(request).flow_writer
-
-
-async def _tests(request: Request) -> FlowTestService:
-    return engine(request).flow_tests
-
-
-async def _sets(request: Request) -> TestSetService:
-    return engine(request).test_sets
-
-
-TestSetsDep = Annotated[TestSetService, Depends(_sets)]
-FlowTesting = Annotated[FlowTestService, Depends(_tests)]
+TestSetsDep = Annotated[TestSetService, part_of("test_sets")]
+FlowTesting = Annotated[FlowTestService, part_of("flow_tests")]
 TestId = Annotated[UUID, Path(description="The test's id.")]
-Flows = Annotated[FlowService, Depends(_flows)]
-Writer = Annotated[FlowWriter, Depends(_writer)]
+Flows = Annotated[FlowService, part_of("flows")]
+Writer = Annotated[FlowWriter, part_of("flow_writer")]
 Instance = Annotated[str | None, Query(max_length=200, description="Flowise instance; the default one.")]
 ChatId = Annotated[str, Path(pattern=CHAT_ID_PATTERN, description="A conversation that `chat` began.")]
 Version = Annotated[str, Path(pattern=r"^v[0-9]{1,9}$", description="Such as `v4`.")]

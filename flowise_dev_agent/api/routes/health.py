@@ -41,7 +41,7 @@ async def get_ready(request: Request) -> ReadyView:
         raise HTTPException(503, "The service is stopping.")
     # One check at a time: it writes, and anybody may ask.
     async with request.app.state.checking:
-        report = await engine(request).readiness()
+        report = await engine(request).health.readiness()
     if missing := report.database.pending_migrations:
         raise HTTPException(503, f"The database lacks migrations: {', '.join(missing)}.")
     if newer := report.database.newer_migrations:
@@ -52,7 +52,7 @@ async def get_ready(request: Request) -> ReadyView:
 @worker_router.get("/metrics", responses=_TEXT | declared())
 async def get_metrics(request: Request) -> Response:
     """Metrics of this process and of the service, for Prometheus."""
-    return Response(await engine(request).metrics(), media_type=CONTENT_TYPE)
+    return Response(await engine(request).health.metrics(), media_type=CONTENT_TYPE)
 
 
 def _reasoning(request: Request) -> ReasoningView:
@@ -84,7 +84,7 @@ async def get_info(request: Request) -> InfoView:
 async def get_health(request: Request, response: Response) -> HealthView:
     """The state of the service and of each part that it depends on. 503 only if the database does not answer."""
     state = request.app.state
-    report, flowise = await asyncio.gather(engine(request).health(), flowise_health(engine(request).instances))
+    report, flowise = await asyncio.gather(engine(request).health.health(), flowise_health(engine(request).instances))
     response.status_code = 503 if report.status == "unavailable" else 200
     view = HealthView(
         **vars(report),

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from typing import Annotated
 from uuid import UUID
 
-from fastapi import Depends, Path, Query, Request
+from fastapi import Depends, Path, Query
 
-from flowise_dev_agent.api.deps import MAX_SEQ, SessionId, engine
+from flowise_dev_agent.api.deps import MAX_SEQ, SessionId, part_of
 from flowise_dev_agent.api.responses import declared
 from flowise_dev_agent.api.routing import Routes
 from flowise_dev_agent.persistence import ArtifactFilter
@@ -16,11 +16,7 @@ from flowise_dev_agent.sessions.views import ArtifactService
 router = Routes(tags=["artifacts"])
 
 
-def _artifacts(request: Request) -> ArtifactService:
-    return engine(request).artifacts
-
-
-Artifacts = Annotated[ArtifactService, Depends(_artifacts)]
+Artifacts = Annotated[ArtifactService, part_of("artifacts")]
 ArtifactId = Annotated[UUID, Path(description="The artifact's id.")]
 MemoryId = Annotated[int, Path(ge=1, le=MAX_SEQ, description="The pattern's id.")]
 FlowchartNodeId = Annotated[str, Path(max_length=64, description="The name of the graph's node, such as `plan_v2`.")]

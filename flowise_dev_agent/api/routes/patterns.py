@@ -8,6 +8,7 @@ from flowise_dev_agent.api.deps import MAX_SEQ, IfMatch, MemoriesOfOwner, Patter
 from flowise_dev_agent.api.once import ONCE, OnceRoute
 from flowise_dev_agent.api.responses import REPEATED, declared
 from flowise_dev_agent.api.routing import Routes
+from flowise_dev_agent.schemas.base import view_of
 from flowise_dev_agent.schemas.node_artifacts import MemoryDetail, MemoryKind, MemoryPage, NewMemory
 from flowise_dev_agent.schemas.patterns import (
     Category,
@@ -36,47 +37,15 @@ async def list_patterns(
 ) -> PatternList:
     """Patterns, the most successful first."""
     rows = await library.page(query=query or None, category=category, instance_id=instance, limit=limit, pattern_id=id)
-    return PatternList(
-        patterns=[
-            PatternView(
-                id=row.id,
-                instance=row.instance_id,
-                name=row.name,
-                requirement=row.requirement,
-                category=row.category,
-                flow_kind=row.flow_kind,
-                node_types=row.node_types,
-                ops=len(row.ops),
-                schema_fingerprint=row.schema_fingerprint,
-                success_count=row.success_count,
-                failure_count=row.failure_count,
-                created_at=row.created_at,
-                last_used_at=row.last_used_at,
-                etag=row.etag,
-            )
-            for row in rows
-        ]
-    )
+    patterns = [view_of(PatternView, row, instance=row.instance_id, ops=len(row.ops)) for row in rows]
+    return PatternList(patterns=patterns)
 
 
 @router.get("/export", responses=declared())
 async def export_patterns(library: PatternsOfOwner, instance: InstanceId = None) -> PatternFile:
     """All patterns in a form that `import` takes, here or elsewhere."""
     rows = await library.page(query=None, category=None, instance_id=instance, limit=500)
-    return PatternFile(
-        patterns=[
-            PatternData(
-                requirement=row.requirement,
-                name=row.name,
-                flow_kind="AGENTFLOW" if row.flow_kind == "AGENTFLOW" else "CHATFLOW",
-                ops=row.ops,
-                schema_fingerprint=row.schema_fingerprint,
-                success_count=row.success_count,
-                failure_count=row.failure_count,
-            )
-            for row in rows
-        ]
-    )
+    return PatternFile(patterns=[view_of(PatternData, row) for row in rows])
 
 
 @router.post("/import", dependencies=[ONCE], responses=declared(*REPEATED))
@@ -86,7 +55,7 @@ async def import_patterns(body: PatternFile, library: PatternsOfOwner, instance:
     skipped: list[Skipped] = []
     for index, item in enumerate(body.patterns):
         try:
-            pattern_id = await library.bring_in(instance_id=instance, **item.model_dump())
+            pattern_id = await library.bring_in(item, instance)
         except ValueError as error:
             skipped.append(Skipped(index=index, reason=str(error)))
             continue

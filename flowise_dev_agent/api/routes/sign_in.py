@@ -10,7 +10,6 @@ from starlette.exceptions import HTTPException
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 
 from flowise_dev_agent.api.middleware import cookies_of
-from flowise_dev_agent.api.problems import status_of
 from flowise_dev_agent.api.responses import declared
 from flowise_dev_agent.api.routing import Routes
 from flowise_dev_agent.errors import AgentError
@@ -98,4 +97,4 @@ def _set_cookie(response: Response, sign_in: "SignIn", name: str, value: str, se
 def _in_words(error: AgentError) -> Response:
     # A person sees this in the browser, not a program.
     text = f"{error.message}\n{error.hint or ''}\n"
-    return PlainTextResponse(text, status_code=status_of(error), headers={"Cache-Control": "no-store"})
+    return PlainTextResponse(text, status_code=error.http_status, headers={"Cache-Control": "no-store"})

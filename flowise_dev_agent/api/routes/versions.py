@@ -2,9 +2,9 @@
 
 from typing import Annotated
 
-from fastapi import Depends, Query, Request
+from fastapi import Query, Request
 
-from flowise_dev_agent.api.deps import FlowId, IfMatch, SessionId, engine
+from flowise_dev_agent.api.deps import FlowId, IfMatch, SessionId, engine, part_of
 from flowise_dev_agent.api.once import ONCE, OnceRoute
 from flowise_dev_agent.api.responses import FLOWISE, REPEATED, declared
 from flowise_dev_agent.api.routes.flows import Version
@@ -23,11 +23,7 @@ from flowise_dev_agent.sessions.version_history import FlowVersions
 router = Routes(tags=["versions"], route_class=OnceRoute)
 
 
-async def _versions(request: Request) -> FlowVersions:
-    return engine(request).versions
-
-
-FlowVersionsDep = Annotated[FlowVersions, Depends(_versions)]
+FlowVersionsDep = Annotated[FlowVersions, part_of("versions")]
 #: Of a chatflow; the column is an integer.
 MAX_VERSION = 2**31 - 1
 Label = Annotated[str | None, Query(max_length=20, description="A label such as `v1.0`.")]

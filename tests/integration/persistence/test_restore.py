@@ -133,8 +133,8 @@ async def test_p121_a_dump_goes_on_elsewhere_and_a_half_restored_one_is_found(
     async with running_engine(copy, paused=True) as engine:
         assert (await engine.service.wait(view.thread_id, 20)).status == "pending_interrupt"
         await engine.service.resume(view.thread_id, ResumeSession(response="yes"))
-        assert (await engine.readiness()).paused
-        health = await engine.health()
+        assert (await engine.health.readiness()).paused
+        health = await engine.health.health()
         assert (health.status, health.worker and health.worker.state) == ("degraded", "paused")
         assert "paused" in await says(copy, capsys)
     # A restart alone lets nothing act, whoever starts.

@@ -17,7 +17,7 @@ WAIT = 30.0
 
 
 async def healthy(engine: Runtime) -> bool:
-    return (await engine.health()).status == "ok"
+    return (await engine.health.health()).status == "ok"
 
 
 async def test_p42_reads_say_unavailable_while_postgres_is_away_and_everything_recovers(
@@ -47,7 +47,7 @@ async def test_p42_reads_say_unavailable_while_postgres_is_away_and_everything_r
                 await service.get(waiting.thread_id)
             with pytest.raises(DatabaseUnavailableError):
                 await service.start(script("work:a"))
-            assert (await engine.health()).status == "unavailable"
+            assert (await engine.health.health()).status == "unavailable"
         await asyncio.to_thread(own_postgres.start)
 
         await until(lambda: healthy(engine), "the engine recovers by itself")

@@ -28,7 +28,7 @@ async def test_a_scrape_tells_of_sessions_runs_steps_calls_queue_and_pool(engine
     await engine.service.resume(view.thread_id, ResumeSession(response="ok"))
     await engine.service.wait(view.thread_id, WAIT)
 
-    text = (await engine.metrics()).decode()
+    text = (await engine.health.metrics()).decode()
     assert measured(text, "fda_sessions") == {
         'status="in_progress"': 0,
         'status="pending_interrupt"': 1,
@@ -51,7 +51,7 @@ async def test_a_scrape_tells_of_sessions_runs_steps_calls_queue_and_pool(engine
 async def test_what_waits_for_a_worker_shows_in_depth_and_age(api: Runtime) -> None:
     for _ in range(3):
         await api.service.start(script("work:a"))
-    text = (await api.metrics()).decode()
+    text = (await api.health.metrics()).decode()
     assert measured(text, "fda_queue_depth")['queue="runs"'] == 3
     assert measured(text, "fda_queue_oldest_seconds")['queue="runs"'] > 0
     assert measured(text, "fda_workers") == {"": 0}
@@ -62,8 +62,8 @@ async def test_a_killed_worker_is_not_counted_as_one_that_works(api: Runtime, st
     worker = await start_worker()
 
     async def workers(count: int) -> bool:
-        ready = await api.readiness()
-        counted = measured((await api.metrics()).decode(), "fda_workers")
+        ready = await api.health.readiness()
+        counted = measured((await api.health.metrics()).decode(), "fda_workers")
         return ready.queue.workers == count and counted == {"": count}
 
     await until(lambda: workers(1), "the worker is counted")
@@ -74,7 +74,7 @@ async def test_a_killed_worker_is_not_counted_as_one_that_works(api: Runtime, st
 async def test_p42_without_the_database_the_process_still_tells_of_itself(database_dsn: str, world: World) -> None:
     async with running_engine(database_dsn, worker=False) as engine:
         await engine.db.close()
-        text = (await engine.metrics()).decode()
+        text = (await engine.health.metrics()).decode()
     assert measured(text, "fda_database_up") == {"": 0}
     assert "fda_runs_active" in text
     assert "fda_sessions{" not in text

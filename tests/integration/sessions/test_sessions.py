@@ -227,7 +227,7 @@ async def _has(world: World, view: SessionView, name: str) -> bool:
 
 
 async def _no_runs(engine: Runtime) -> ProcessHealth | None:
-    health = await engine.health()
+    health = await engine.health.health()
     return health if health.worker and health.worker.runs == 0 else None
 
 
@@ -379,15 +379,15 @@ async def test_health_names_database_queue_feed_and_worker(engine: Runtime, api:
     assert report.database.pending_migrations == []
     assert report.queue.workers >= 1
     assert report.worker == WorkerState(state="running", runs=0)
-    ready = await engine.readiness()
+    ready = await engine.health.readiness()
     assert (ready.database.state, ready.database.pending_migrations) == ("ok", [])
     assert ready.queue.name == "runs"
     assert set(report.knowledge.instances) == {"main"}
-    assert (await api.health()).worker is None
+    assert (await api.health.health()).worker is None
 
 
 async def _healthy(engine: Runtime) -> ProcessHealth | None:
-    report = await engine.health()
+    report = await engine.health.health()
     return report if report.status == "ok" else None
 
 

@@ -469,6 +469,36 @@ class LedgerDouble:
         self.facts.append(fact)
 
 
+class HealthDouble:
+    def __init__(self, db: DatabaseDouble) -> None:
+        self._db = db
+        self.status: Literal["ok", "degraded", "unavailable"] = "ok"
+        self.missing: list[str] = []
+
+    async def health(self) -> ProcessHealth:
+        database = DatabaseState(state="ok", latency_ms=0.5)
+        return ProcessHealth(status=self.status, feed="listening", worker=None, database=database)
+
+    async def readiness(self) -> Readiness:
+        async with self._db.connection():
+            return Readiness(
+                database=DatabaseState(state="ok", latency_ms=0.5, pending_migrations=self.missing),
+                queue=QueueState(name="runs", queued=1, oldest_secs=0.5, workers=2),
+            )
+
+    async def metrics(self) -> bytes:
+        return exposition([])
+
+
+class FeedDouble:
+    def __init__(self, service: ServiceDouble) -> None:
+        self._service = service
+
+    def end_streams(self) -> None:
+        self._service.ended.set()
+        self._service._changed.set()
+
+
 class EngineDouble:
     def __init__(self) -> None:
         self.audit_log = LedgerDouble()
@@ -489,26 +519,8 @@ class EngineDouble:
         )
         self.db = DatabaseDouble()
         self.connections: Connections | None = None
-        self.status: Literal["ok", "degraded", "unavailable"] = "ok"
-        self.missing: list[str] = []
-
-    async def health(self) -> ProcessHealth:
-        database = DatabaseState(state="ok", latency_ms=0.5)
-        return ProcessHealth(status=self.status, feed="listening", worker=None, database=database)
-
-    async def readiness(self) -> Readiness:
-        async with self.db.connection():
-            return Readiness(
-                database=DatabaseState(state="ok", latency_ms=0.5, pending_migrations=self.missing),
-                queue=QueueState(name="runs", queued=1, oldest_secs=0.5, workers=2),
-            )
-
-    async def metrics(self) -> bytes:
-        return exposition([])
-
-    def end_streams(self) -> None:
-        self.service.ended.set()
-        self.service._changed.set()
+        self.health = HealthDouble(self.db)
+        self.feed = FeedDouble(self.service)
 
 
 def app_of(engine: EngineDouble, *, model_stand_in: bool = False, **server: Any) -> FastAPI:

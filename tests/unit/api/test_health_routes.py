@@ -29,7 +29,7 @@ async def test_p42_ready_follows_the_database(http: httpx2.AsyncClient, engine: 
 
 
 async def test_a_service_on_older_tables_is_not_ready(http: httpx2.AsyncClient, engine: EngineDouble) -> None:
-    engine.missing = ["0300_new.sql"]
+    engine.health.missing = ["0300_new.sql"]
     response = await http.get("/ready")
     assert response.status_code == 503
     assert "0300_new.sql" in response.json()["detail"]
@@ -44,7 +44,7 @@ async def test_a_service_on_newer_tables_is_not_ready(
             queue=QueueState(name="runs", queued=0, oldest_secs=0, workers=1),
         )
 
-    monkeypatch.setattr(engine, "readiness", readiness)
+    monkeypatch.setattr(engine.health, "readiness", readiness)
     response = await http.get("/ready")
     assert response.status_code == 503
     assert "9990_future.sql" in response.json()["detail"]
@@ -75,7 +75,7 @@ async def test_health_labels_the_model_stand_in(make_app: MakeApp) -> None:
 
 
 async def test_p42_health_is_503_only_without_the_database(http: httpx2.AsyncClient, engine: EngineDouble) -> None:
-    engine.status = "degraded"
+    engine.health.status = "degraded"
     assert (await http.get("/health")).status_code == 200
-    engine.status = "unavailable"
+    engine.health.status = "unavailable"
     assert (await http.get("/health")).status_code == 503

@@ -7,7 +7,7 @@ import httpx2
 import pytest
 
 from flowise_dev_agent import errors
-from flowise_dev_agent.api.problems import MAX_BODY_BYTES, status_of
+from flowise_dev_agent.api.problems import MAX_BODY_BYTES
 from tests.unit.api.service_double import EngineDouble
 
 SECRET = "sk-proj-4f9Kq2LmX7vR1tYb8NcE3wHs6JzA0dPu"
@@ -172,7 +172,7 @@ async def test_p62_an_error_not_meant_for_people_tells_nothing(
     ],
 )
 def test_each_error_has_its_status(error: type[errors.AgentError], status: int) -> None:
-    assert status_of(error("x")) == status
+    assert error.http_status == status
 
 
 async def test_openapi_declares_problems_once_and_refers_to_them(http: httpx2.AsyncClient) -> None:

@@ -56,7 +56,7 @@ async def test_p41_a_waiting_call_answers_202_when_the_service_stops(
 ) -> None:
     task = asyncio.create_task(http.post("/sessions?wait=60", json=START))
     await engine.service.until("wait")
-    engine.end_streams()
+    engine.feed.end_streams()
     assert (await task).status_code == 202
 
 

@@ -72,7 +72,7 @@ async def test_p51_silence_is_filled_with_comments(make_app: MakeApp, engine: En
             task = asyncio.create_task(http.get(f"/sessions/{SESSION}/stream"))
             await engine.service.until("events")
             await asyncio.sleep(silence)
-            engine.end_streams()
+            engine.feed.end_streams()
             if (await task).text.count(": keepalive\n\n") > 1:
                 return
     pytest.fail("Twenty seconds of silence were not filled.")
@@ -82,7 +82,7 @@ async def test_p50_a_stream_ends_when_the_service_stops(http: httpx2.AsyncClient
     engine.service.log = engine.service.log[:1]
     task = asyncio.create_task(http.get(f"/sessions/{SESSION}/stream"))
     await engine.service.until("events")
-    engine.end_streams()
+    engine.feed.end_streams()
     response = await task
     assert frames(response.text)[0] == {"retry": "2000"}
     assert engine.service.streams_closed == 1
