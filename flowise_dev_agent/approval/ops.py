@@ -28,6 +28,7 @@ from flowise_dev_agent.patch.model.findings import warning
 from flowise_dev_agent.patch.model.references import reads_files
 from flowise_dev_agent.patch.model.suggest import fold
 from flowise_dev_agent.patch.validate.models import MODEL_ENDED, MODEL_ENDS
+from flowise_dev_agent.patch.validate.providers import SETTING_IGNORED
 from flowise_dev_agent.planning.passes.attached import with_content
 from flowise_dev_agent.planning.passes.document_stores import plan_with_ids, stand_ins, with_ids
 from flowise_dev_agent.planning.passes.feasibility import is_settled
@@ -57,6 +58,7 @@ _NOT_FOR_OPS = frozenset(
         FILES_NOT_TAKEN,
         "CREDENTIAL_MAY_LACK",
         "SERVER_SETTING_NEEDED",
+        SETTING_IGNORED,
         "UNKNOWN_PARAM",
         "UNVERIFIED_NODE",
         "UPSERT_DOUBLES",

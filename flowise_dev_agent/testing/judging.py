@@ -148,7 +148,10 @@ def _by_settings(criterion: Criterion, change: PlanChange) -> CriterionVerdict:
     lacking = [path for path, one in named.items() if one is None or not holds(change.after, one)]
     held = [one for one in named.values() if one and not stands_in(one.value)]
     texts = [one for one in held if PROSE.search(one.param)]
-    if lacking:
+    if lost := sorted(named.keys() & change.ignored):
+        fields = ", ".join(change.field_in_words(path) for path in lost)
+        shown, reason = False, text("verdict.setting_ignored", fields=fields)
+    elif lacking:
         fields = ", ".join(dict.fromkeys(change.field_in_words(path) for path in lacking))
         shown, reason = False, text("verdict.setting_not_held", fields=fields)
     elif len(held) < len(named):
@@ -336,6 +339,8 @@ def _part(part: Part, verdicts: Sequence[CriterionVerdict], change: PlanChange) 
         return given("missing", text("verdict.nodes_missing", nodes=", ".join(map(change.title, absent))))
     if stay := [node for node in part.nodes if change.stays(node)]:
         return given("missing", text("verdict.nodes_stay", nodes=", ".join(map(change.title, stay))))
+    if lost := [path for path in part.values if path in change.ignored]:
+        return given("not_shown", text("verdict.setting_ignored", fields=", ".join(map(change.field_in_words, lost))))
     by_id = {verdict.id: verdict for verdict in verdicts}
     own = [by_id[item.id] for item in plan.criteria if item.part == part.id and item.id in by_id]
     edited = {path for item in plan.criteria if _state(by_id.get(item.id)) == "shown" for path in item.settings}

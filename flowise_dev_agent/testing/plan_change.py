@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final
 
 from flowise_dev_agent.patch import FlowNode, GraphIR, is_same_node
@@ -10,6 +11,7 @@ from flowise_dev_agent.patch.model.field_kinds import PROSE
 from flowise_dev_agent.patch.model.labels import field_label, field_name, in_words, titled
 from flowise_dev_agent.patch.model.nested import parse_path, value_at
 from flowise_dev_agent.patch.model.placeholders import stands_in
+from flowise_dev_agent.patch.validate.providers import ignored_settings
 from flowise_dev_agent.sanitize import shortened
 from flowise_dev_agent.schemas.base import JsonValue
 from flowise_dev_agent.schemas.plan import UPLOADS, Part, Plan, PlannedValue
@@ -29,6 +31,11 @@ class PlanChange:
     plan: Plan
     before: GraphIR
     after: GraphIR
+
+    @cached_property
+    def ignored(self) -> frozenset[str]:
+        """Fields of the flow that never reach its models."""
+        return ignored_settings(self.after)
 
     def stays(self, node_id: str) -> bool:
         """True for a node that the plan removes or replaces and that is still in the flow."""

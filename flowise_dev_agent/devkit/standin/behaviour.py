@@ -215,6 +215,8 @@ _SCHEMA_BLOCK = re.compile(r"```json\s*(\{.*?\})\s*```", re.DOTALL)
 _ACTION_FORMAT = '"action": "Final Answer"'
 #: The condition node of an agentflow lists its scenarios.
 _SCENARIOS = re.compile(r'"scenarios":\s*(\["[^\]]*\])')
+#: A refused text beside a message: the moderation by a model.
+_SIMILAR = re.compile(r"Only return Yes or No\.\nFirst sentence: (.*)\nSecond sentence: (.*)", re.DOTALL)
 _SEPARATOR = re.compile(r'items separated by "([^"]+)"')
 
 
@@ -223,6 +225,9 @@ def default_reply(request: RecordedRequest) -> Reply:
     question = question_of(request)
     if is_condense_prompt(request):
         return Reply(question)
+    if similar := _SIMILAR.search(question):
+        message, refused = (set(words(part)) - _COMMON for part in similar.groups())
+        return Reply("Yes" if refused and refused <= message else "No")
     scenarios = _SCENARIOS.search(question)
     if scenarios:
         return Reply(json={"output": _nearest(scenarios.group(1), question[: scenarios.start()])})

@@ -189,6 +189,13 @@ def render_embeddings(request: RecordedRequest) -> Body:
     }
 
 
+def render_moderation(body: Body) -> Body:
+    """No text is harmful here."""
+    texts = _inputs(body.get("input", ""))
+    result: Body = {"flagged": False, "categories": {}, "category_scores": {}}
+    return {"id": f"modr-{uuid.uuid4().hex}", "model": "omni-moderation-latest", "results": [result for _ in texts]}
+
+
 def render_error(failure: StandInFailure) -> Body:
     """OpenAI's error body."""
     return {"error": {"message": failure.message, "type": "stand_in_failure", "param": None, "code": None}}

@@ -20,6 +20,7 @@ from flowise_dev_agent.devkit.standin import anthropic, openai
 from flowise_dev_agent.devkit.standin.anthropic import event_stream
 from flowise_dev_agent.devkit.standin.behaviour import default_reply
 from flowise_dev_agent.devkit.standin.protocol import RecordedRequest, Reply, StandInFailure
+from flowise_dev_agent.devkit.standin.refusals import refusal
 
 LABEL = "model stand-in"
 #: `/model/<model>/invoke...` of Bedrock, `.../models/<model>:rawPredict` of Vertex.
@@ -151,11 +152,13 @@ class ModelStandIn(BackgroundServer):
             request = anthropic.parse_chat(path, body, key)
         elif path.endswith("/embeddings"):
             request = openai.parse_embeddings(path, body, key)
+        elif path.endswith("/moderations"):
+            return JSONResponse(openai.render_moderation(body))
         else:
             return _unknown(path)
         answer = self._answer(request)
-        if request.provider == "anthropic" and not body.get("messages"):
-            answer = StandInFailure.http(400, "messages: at least one message is required")
+        if said := refusal(request):
+            answer = StandInFailure.http(400, said)
         if isinstance(answer, StandInFailure):
             return _render_failure(request, answer)
         if request.kind == "embeddings":

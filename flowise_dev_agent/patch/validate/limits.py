@@ -19,6 +19,8 @@ BOUNDS: Final[Mapping[str, tuple[float, float | None]]] = {
     "frequencyPenalty": (-2, 2),
     "k": (1, None),
     "maxTokens": (0, None),
+    # In percent: 0.8 would be no threshold at all.
+    "minSimilarityScore": (1, 100),
     "presencePenalty": (-2, 2),
     "temperature": (0, 2),
     "timeout": (0, None),

@@ -34,6 +34,9 @@ JSON_TEXTS: Mapping[str, tuple[str, ...]] = {
     "github": ("ignorePath",),
     "awsBedrockKBRetriever": ("filter",),
 }
+#: Fields that a schema calls required and that the provider decides where they are empty; OpenAI gives summaries of its
+#: reasoning to verified organizations only.
+_LEFT_TO_PROVIDER = frozenset({"reasoningEffort", "reasoningSummary", "thinkingEffort"})
 #: Load method -> kind of thing that is chosen by its id. A document store in a row is ``<id>:<name>``.
 CHOSEN_BY_ID: Mapping[str, str] = {
     "listChatflows": "flow",
@@ -67,9 +70,9 @@ def required_params(flow: FlowContext) -> Iterator[Finding]:
 def is_missing(inputs: Values, param: InputEntry) -> bool:
     """True if a required field has no value."""
     # An unset switch is off.
-    if param.get("optional") or param["type"] in ("boolean", "tabs", "conditionFunction"):
-        return False
     default, name = param.get("default"), param["name"]
+    if param.get("optional") or param["type"] in ("boolean", "tabs", "conditionFunction") or name in _LEFT_TO_PROVIDER:
+        return False
     if name not in inputs and js_truthy(default) and name not in NO_DEFAULT_THERE:
         # Stored before the schema had this field: the server uses the default.
         return False

@@ -4,11 +4,12 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from flowise_dev_agent.patch.model.findings import Finding, error, warning
 from flowise_dev_agent.patch.model.node import FlowNode
 from flowise_dev_agent.patch.model.references import has_variable
-from flowise_dev_agent.patch.validate.context import ANCHORED, FlowContext, rule
+from flowise_dev_agent.patch.validate.context import ANCHORED, CHATFLOW, FlowContext, rule
 
 _QUESTION = "question"
 _MEMORY_KEY = "chat_history"
@@ -87,6 +88,8 @@ _PARSER_PLACEHOLDER = "format_instructions"
 _JSON_GROUP = re.compile(r"(?<!\{)\{([^{}]*:[^{}]*)\}(?!\})")
 #: A doubled brace is an escaped one.
 _BRACE = re.compile(r"\{\{|\}\}|[{}]")
+#: Variables of Flowise that it fills in only where a connection fits, and in no text of a prompt.
+_FILLED_ELSEWHERE = re.compile(r"\{\{\s*(question|chat_history)\s*\}\}")
 _FLOWISE_VARIABLE = re.compile(r"\{\{[^{}]*\}\}")
 
 
@@ -102,6 +105,21 @@ def braces(flow: FlowContext) -> Iterator[Finding]:
                     where=node.id,
                     field=name,
                     hint="Write {name} for a placeholder, and {{ or }} for a literal brace.",
+                )
+
+
+@rule("VARIABLE_AS_TEXT", kinds=(CHATFLOW,))
+def variables_as_text(flow: FlowContext) -> Iterator[Finding]:
+    """Prompts use placeholders: {{question}} and {{chat_history}} are filled in where a connection fits, too."""
+    for node in flow.nodes:
+        for name, _, text in _templates(flow, node):
+            for found in dict.fromkeys(_FILLED_ELSEWHERE.findall(text)):
+                yield warning(
+                    "VARIABLE_AS_TEXT",
+                    f"`{name}`: nothing fills {{{{{found}}}}} here; the model reads {{{found}}}.",
+                    where=node.id,
+                    field=name,
+                    hint="The question and the history reach the model by themselves: leave it out.",
                 )
 
 
@@ -157,18 +175,38 @@ def _unfilled_prompts(flow: FlowContext, node: FlowNode) -> Iterator[Finding]:
                 field="promptValues",
                 hint=f"Write it into the template, or name one of its placeholders ({_braced(found) or 'none'}).",
             )
-        if node.name == _CHAIN and not found and is_read:
+        asked = frozenset(found) - given if node.name == _CHAIN else frozenset(found) & _question_keys(flow, node)
+        if is_read and not asked and not _is_filled_in(flow, prompt):
+            free = "{question}; the chain fills it with the question" if node.name == _CHAIN else "{input}"
             yield warning(
                 "PROMPT_WITHOUT_QUESTION",
-                f"The prompt has no placeholder, so the question never reaches the model of {node.id}.",
+                f"The prompt has no placeholder for the question, which never reaches the model of {node.id}.",
                 where=prompt.id,
-                hint="Add one, for example {question}; the chain fills it with the question.",
+                hint=f"Add one without a value of its own, for example {free}.",
             )
         unfilled = [one for one in dict.fromkeys(found) if one not in filled | given]
         # The question cannot stand for a placeholder without a name.
         if len(unfilled) > by_question or not all(unfilled):
             asked = " One of them may stay open for the question." if by_question else ""
             yield _unfilled(prompt.id, "promptValues", unfilled, f"Give them values in `promptValues`.{asked}")
+
+
+def _is_filled_in(flow: FlowContext, prompt: FlowNode) -> bool:
+    """True if a value of the prompt comes from elsewhere: a variable, or the answer of another node."""
+    return has_variable(json.dumps(prompt.inputs.get("promptValues"))) or flow.is_connected(prompt, "promptValues")
+
+
+def open_placeholders(flow: FlowContext, prompt: FlowNode) -> list[str]:
+    """Placeholders of a prompt that its own values do not fill; none if its text or its values cannot be read."""
+    given = _valued_placeholders(prompt)
+    if given is None or _broken(flow, prompt):
+        return []
+    found = [
+        one
+        for _, template, text in _templates(flow, prompt)
+        for one in read_template(text, json_is_text=template.json_is_text)[0]
+    ]
+    return [one for one in dict.fromkeys(found) if one not in given]
 
 
 def _broken(flow: FlowContext, prompt: FlowNode) -> bool:
@@ -189,11 +227,17 @@ def _templates(flow: FlowContext, node: FlowNode) -> Iterator[tuple[str, _Templa
 
 def _memory_keys(flow: FlowContext, node: FlowNode) -> frozenset[str]:
     """Names of the chain's question and history, as its memory sets them."""
-    sources = [
-        connection.source for connection in flow.connections_into.get(node.id, ()) if connection.input_name == "memory"
-    ]
-    said = sources[0].inputs if sources else {}
-    return frozenset({"input", str(said.get("inputKey") or "input"), str(said.get("memoryKey") or _MEMORY_KEY)})
+    return _question_keys(flow, node) | {str(_memory_of(flow, node).get("memoryKey") or _MEMORY_KEY)}
+
+
+def _question_keys(flow: FlowContext, node: FlowNode) -> frozenset[str]:
+    """Names of the question in the prompt of a chain with a memory."""
+    return frozenset({"input", str(_memory_of(flow, node).get("inputKey") or "input")})
+
+
+def _memory_of(flow: FlowContext, node: FlowNode) -> Mapping[str, Any]:
+    sources = flow.connections_by_input.get(node.id, {}).get("memory", ())
+    return sources[0].source.inputs if sources else {}
 
 
 def _valued_placeholders(prompt: FlowNode) -> frozenset[str] | None:

@@ -50,21 +50,22 @@ def messages(flow: FlowContext) -> Iterator[Finding]:
 
 @rule("NO_USER_MESSAGE", kinds=(AGENTFLOW,))
 def said_to_the_model(flow: FlowContext) -> Iterator[Finding]:
-    """Something besides instructions for a later model without memory: the server adds the person's message to the
-    first model of a run only, and Anthropic refuses a request that has nothing but instructions.
+    """Messages for a later model without memory: the server adds the person's message to the first model of a run only.
+    Providers refuse a request without a message, and Anthropic one that has nothing but instructions.
     """
     for node in flow.nodes:
         memory, name = _MEMORY_AND_MESSAGES.get(node.name, ("", ""))
-        of_type = node.inputs.get(name.replace("Messages", "Model"))
-        if of_type != _ANTHROPIC or node.parent or js_truthy(node.inputs.get(memory)):
+        if not memory or node.parent or js_truthy(node.inputs.get(memory)):
             continue
+        instructed = node.inputs.get(name.replace("Messages", "Model")) != _ANTHROPIC
         given = node.inputs.get(name)
         rows = [row for row in given if isinstance(row, dict)] if isinstance(given, list) else []
-        said = any(row.get("content") and row.get("role") not in _INSTRUCTING for row in rows)
+        said = any(row.get("content") and (instructed or row.get("role") not in _INSTRUCTING) for row in rows)
         if not said and any(other.name in _SPEAKING for other in _before(flow, node)):
+            what = "no message" if instructed else "only instructions"
             yield error(
                 "NO_USER_MESSAGE",
-                f"{node.id} has only instructions: with its memory off, a later model gets no message of a user.",
+                f"{node.id} has {what}: with its memory off, a later model gets no message of a user.",
                 where=node.id,
                 field=name,
                 hint=f"Add a row of role user to `{name}` with what the step works on, such as {{{{ question }}}} or "

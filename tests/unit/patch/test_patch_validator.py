@@ -540,20 +540,16 @@ def test_a_flowise_variable_is_no_secret(schemas: Schemas) -> None:
 
 @pytest.mark.parametrize(
     ("value", "codes"),
-    [
-        ("", {"REQUIRED_PARAM_MISSING"}),
-        ("High", set()),
-        ("{{$vars.effort}}", set()),
-        ("enormous", {"BAD_OPTION"}),
-    ],
+    # The provider has an effort of its own.
+    [("", set()), ("High", set()), ("{{$vars.effort}}", set()), ("enormous", {"BAD_OPTION"})],
 )
-def test_hidden_fields_are_not_required_and_shown_ones_are(schemas: Schemas, value: str, codes: set[str]) -> None:
+def test_hidden_fields_are_not_checked_and_shown_ones_are(schemas: Schemas, value: str, codes: set[str]) -> None:
     flow = _build(schemas, "chat")
     inputs = _data(flow, "chatOpenAI_0")["inputs"]
     inputs["reasoningEffort"] = value
     assert _validate(flow, schemas) == []
 
-    inputs |= {"reasoning": True, "reasoningSummary": "auto"}
+    inputs["reasoning"] = True
     assert {f.code for f in _validate(flow, schemas)} == codes
 
 

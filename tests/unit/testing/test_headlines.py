@@ -110,6 +110,17 @@ def test_a_setting_that_the_flow_holds_shows_a_criterion_about_it(
     assert made.criteria[1].level == ("setting" if state == "shown" else None)
 
 
+@pytest.mark.parametrize(("model", "state"), [("gpt-4.1", "shown"), ("gpt-5.4-mini", "not_shown")])
+def test_a_setting_that_never_reaches_the_model_shows_nothing(model: str, state: str) -> None:
+    document = json.loads(flow(chatOpenAI_0={**MODEL, "modelName": model}))
+    fields = {"modelName": "string", "temperature": "number"}
+    document["nodes"][0]["data"]["inputParams"] = [{"name": name, "type": type_} for name, type_ in fields.items()]
+    about = Criterion(id="c1", text="It is cold.", part="p1", settings=["chatOpenAI_0.temperature"])
+    contract = agreed(part("chatOpenAI_0.temperature"), criteria=[about], values=[TEMPERATURE])
+    made = outcome(contract, data=json.dumps(document))
+    assert (made.criteria[0].state, made.parts[0].state) == (state, "done" if state == "shown" else "not_shown")
+
+
 @pytest.mark.parametrize(("name", "in_prompt"), [("moderationErrorMessage", False), ("systemMessage", True)])
 def test_a_text_that_the_flow_answers_with_is_not_said_to_the_model(name: str, in_prompt: bool) -> None:
     assert bool(PROSE.search(name)) is in_prompt
