@@ -304,7 +304,9 @@ def _priced(run: TrialRun, models: Collection[str]) -> Trial:
 
 def _simulation(graph: GraphIR, schemas: Schemas, request: Mapping[str, Any]) -> Simulation:
     real = request.get("real")
-    return simulated(graph, schemas, _cases(graph, request), real if isinstance(real, list) else None)
+    named = real if isinstance(real, list) else None
+    limits = bool(request.get("ways")) and named is None
+    return simulated(graph, schemas, _cases(graph, request), named, limits=limits)
 
 
 def _why_not(simulation: Simulation) -> Text:

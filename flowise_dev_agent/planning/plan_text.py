@@ -12,6 +12,7 @@ from functools import partial
 from string import ascii_lowercase
 from typing import Final
 
+from flowise_dev_agent.patch.model import agentflow as v2
 from flowise_dev_agent.patch.model.findings import Finding, sentence
 from flowise_dev_agent.patch.model.labels import credential_name, titled
 from flowise_dev_agent.planning.passes.feasibility import VARIABLE_TO_CREATE
@@ -27,6 +28,8 @@ from flowise_dev_agent.texts import LANGUAGES, say_in, translated
 _ABOVE, _GOAL, _QUOTES, _POINTER = 120, 50, 40, 6
 #: Names in a list, and for a part.
 _NAMES, _COVERING = 8, 3
+#: Steps for whose branches and limits code adds tests.
+_FORKS: Final = frozenset({v2.CONDITION, v2.CONDITION_AGENT, v2.HUMAN_INPUT, v2.LOOP})
 _SENTENCE_END: Final = re.compile(r"(?<=[.!?])\s+")
 #: Headings of stored plans in languages that this service no longer writes.
 _FORMER_HEADINGS: Final = {
@@ -207,8 +210,12 @@ class _Words:
             yield said("plan.summary.reaches", hosts=self._listed(self._hosts))
         if plan.tests:
             effects = plan.capability.effects if plan.capability else []
-            reads = self._hosts and not any(one.startswith(("upsert", "document_store")) for one in effects)
+            acts = self._given.simulated or any(one.startswith(("upsert", "document_store")) for one in effects)
+            reads = self._hosts and not acts
             yield said("plan.summary.tests_read" if reads else "plan.summary.tests", count=len(plan.tests))
+            forks = self._given.simulated or any(one.node_name in _FORKS for one in plan.nodes)
+            if plan.flow_kind == "AGENTFLOW" and forks and not self._given.called:
+                yield said("plan.summary.tests_ways")
         if self._given.called:
             yield said("plan.summary.called", addresses=self._listed(self._given.called))
         elif plan.tests and self._given.simulated:

@@ -24,8 +24,8 @@ _CAUSE = 60
 Headline = Literal["works", "runs", "fails", "not_tested"]
 
 
-#: What a stand-in does in a conversation that finds out what the flow makes of it.
-ProbeKind = Literal["error", "empty"]
+#: What a stand-in does in a conversation that finds out what the flow makes of it; or a loop goes round to its limit.
+ProbeKind = Literal["error", "empty", "limit"]
 
 
 class Mark(Contract):
@@ -61,7 +61,8 @@ class Trial(Versioned, Worded):
     )
     called: list[str] = Field(default_factory=list, description="What was really done, as a person named its address.")
     probe: ProbeKind | None = Field(
-        default=None, description="A simulated call failed or answered nothing: no judgement, see `Verdict.ways`."
+        default=None,
+        description="A simulated call failed or answered nothing, or a loop went to its limit: see `Verdict.ways`.",
     )
     mark: Mark | None = Field(default=None, description="Set by a person who judged it; counts before all others.")
     trace_sha256: str | None = Field(default=None, description="For `GET /sessions/{id}/traces/{sha256}`.")

@@ -65,8 +65,8 @@ class Answer:
         )
         table = ", ".join(f"{json.dumps(test)}: {written(value)}" for test, value in self.by_test.items())
         return (
-            "const of = /-(t\\d+)(?:(error|empty)(\\d+))?-\\d+$/.exec(String($flow.sessionId || ''));\n"
-            f"if (of && of[3] === '{self.number}') {{\n  if (of[2] === 'error') {{ {fails} }}\n"
+            "const of = /-(t\\d+)(?:(error|empty|limit)(\\d+))?-\\d+$/.exec(String($flow.sessionId || ''));\n"
+            f"if (of && of[2] !== 'limit' && of[3] === '{self.number}') {{\n  if (of[2] === 'error') {{ {fails} }}\n"
             f"  return {written('' if form == 'text' else _emptied(first))};\n}}\n"
             f"const answers = {{{table} }};\n"
             f"return of && of[1] in answers ? answers[of[1]] : {written(first)};"

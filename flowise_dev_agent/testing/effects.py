@@ -3,11 +3,13 @@
 Measured on Flowise 3.1.4. A type that is not listed, and that is a tool, counts as changing the world.
 """
 
+import ipaddress
 import json
 import re
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, Final, Literal
+from urllib.parse import urlsplit
 
 from flowise_dev_agent.patch.model.addresses import addresses_in
 from flowise_dev_agent.patch.model.field_kinds import FieldKind, classified
@@ -47,6 +49,12 @@ _ADDRESS_OF: Final[Mapping[str, str]] = {
     "requestsPut": "requestsPutUrl",
     "requestsDelete": "requestsDeleteUrl",
 }
+#: Names and networks of examples (RFC 2606, 6761, 5737, 3849), and the port of the service that answers nothing.
+_FOR_EXAMPLES: Final = re.compile(r"(?:^|\.)(?:example(?:\.(?:com|net|org))?|invalid|test)$")
+_DOCUMENTATION: Final = tuple(
+    map(ipaddress.ip_network, ("192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24", "2001:db8::/32"))
+)
+_DISCARD: Final = 9
 #: Tools that read what the flow itself stored.
 OF_STORES: Final = frozenset({"retrieverTool", "queryEngineToolLlamaIndex"})
 
@@ -55,6 +63,23 @@ def address_of(type_: str, inputs: Mapping[str, Any]) -> str | None:
     """The one address that a step or tool calls; None if it is not certain before a run."""
     found = addresses_in(str(inputs.get(_ADDRESS_OF.get(type_, "")) or ""))
     return found[0].origin if len(found) == 1 and found[0].clear else None
+
+
+def is_nowhere(address: str) -> bool:
+    """True for an address that cannot be there, of which a test only shows that nothing answers: names and networks
+    kept for examples, and the port that answers nothing.
+    """
+    try:
+        parts = urlsplit(address)
+        host, port = (parts.hostname or "").rstrip("."), parts.port
+    except ValueError:
+        return False
+    if _FOR_EXAMPLES.search(host):
+        return True
+    with suppress(ValueError):
+        ip = ipaddress.ip_address(host)
+        return any(ip in network for network in _DOCUMENTATION) or (ip.is_loopback and port == _DISCARD)
+    return host == "localhost" and port == _DISCARD
 
 
 def tool_effect(type_: str, inputs: Mapping[str, Any] | None = None) -> Effect:

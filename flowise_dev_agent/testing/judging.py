@@ -27,6 +27,9 @@ from flowise_dev_agent.texts import in_brief, listed, sentences, text
 
 NOT_JUDGED: Final = text("verdict.not_judged")
 _NO_EVIDENCE: Final = text("verdict.no_evidence")
+_IN_PROMPT: Final = text("verdict.in_prompt")
+#: Levels of what a test showed.
+_BY_TESTS: Final = frozenset({"verified", "simulated"})
 _SHORTEST_QUOTE: Final = 2
 _QUOTE_CHARS: Final = 200
 #: Share of the words of a part that criteria have to say, and letters by which a word is known.
@@ -85,6 +88,7 @@ def judged(
         else:
             found = _by_settings(item, change)
         criteria.append(_with_level(found, trials))
+    criteria = _seen_beside(criteria, plan)
     criteria += _unreached(graph, [*traces, *beside], first=len(criteria) + 1)
     parts = [_part(part, criteria, change) for part in plan.parts]
     headline = _headline(verdict, criteria, parts, results)
@@ -98,6 +102,25 @@ def judged(
         "called": called,
     }
     return verdict.model_copy(update=update)
+
+
+def _seen_beside(verdicts: Sequence[CriterionVerdict], plan: Plan) -> list[CriterionVerdict]:
+    """Verdicts in which a text for a model counts as shown where a test showed what the model makes of it: by a
+    criterion of the same part, or by criteria that say the same.
+    """
+    part_of = {item.id: item.part for item in plan.criteria if item.part}
+    found: list[CriterionVerdict] = []
+    for one in verdicts:
+        code = one.texts["reason"].code if "reason" in one.texts else ""
+        seen = [
+            other
+            for other in verdicts
+            if code == _IN_PROMPT.code and other.level in _BY_TESTS and part_of.get(other.id) == part_of.get(one.id, "")
+        ]
+        seen = seen or (_saying_the_same(one.text, verdicts) if code == _IN_PROMPT.code else [])
+        update = {"state": "shown", "reason": text("verdict.text_held"), "level": _weakest(seen)}
+        found.append(one.model_copy(update=update) if seen else one)
+    return found
 
 
 def _with_level(verdict: CriterionVerdict, trials: Sequence[Shown]) -> CriterionVerdict:
@@ -157,7 +180,7 @@ def _by_settings(criterion: Criterion, change: PlanChange) -> CriterionVerdict:
     elif len(held) < len(named):
         shown, reason = False, text("verdict.answer_is_placeholder")
     elif any(not change.is_edited(one) for one in texts):
-        shown, reason = False, text("verdict.in_prompt")
+        shown, reason = False, _IN_PROMPT
     elif texts:
         shown, reason = True, text("verdict.text_held")
     else:
@@ -346,7 +369,7 @@ def _part(part: Part, verdicts: Sequence[CriterionVerdict], change: PlanChange) 
     edited = {path for item in plan.criteria if _state(by_id.get(item.id)) == "shown" for path in item.settings}
     said = [value for value in part.values if PROSE.search(value) and value not in edited]
     if not own and said:
-        own = _saying_the_same(part, verdicts)
+        own = _saying_the_same(part.quote, verdicts)
     if not own and said:
         if read := change.read_off(part):
             return given("done", read, "setting")
@@ -367,10 +390,10 @@ def _state(verdict: CriterionVerdict | None) -> str:
     return verdict.state if verdict else ""
 
 
-def _saying_the_same(part: Part, verdicts: Iterable[CriterionVerdict]) -> list[CriterionVerdict]:
-    """Criteria that tests showed and that together say most of what the part says, in words; empty if none do."""
-    words = _words(part.quote)
-    shown = [one for one in verdicts if one.level in ("verified", "simulated") and words & _words(one.text)]
+def _saying_the_same(quote: str, verdicts: Iterable[CriterionVerdict]) -> list[CriterionVerdict]:
+    """Criteria that tests showed and that together say most of what a text says, in words; empty if none do."""
+    words = _words(quote)
+    shown = [one for one in verdicts if one.level in _BY_TESTS and words & _words(one.text)]
     said = words & {word for one in shown for word in _words(one.text)}
     return shown if words and len(said) >= _SAID_OF_PART * len(words) else []
 

@@ -19,11 +19,13 @@ from flowise_dev_agent.patch import GraphIR, NodeSchema, Schemas
 from flowise_dev_agent.patch.model.json_text import inner_json
 from flowise_dev_agent.patch.model.node import FlowNode, init_node
 from flowise_dev_agent.patch.validate.http_bodies import unreadable_json
+from flowise_dev_agent.publish import uploaded_file
 from flowise_dev_agent.schemas.base import JsonObject, JsonValue
 from flowise_dev_agent.schemas.plan import TestCase
 from flowise_dev_agent.schemas.verdict import Trace, TraceStep
 from flowise_dev_agent.testing import effects
 from flowise_dev_agent.testing.answers import BARE, HTTP_READ, Answer, answers_of, dotted, parsed, sample_answer
+from flowise_dev_agent.testing.limits import Limit, Limits, with_limits
 from flowise_dev_agent.testing.tool_names import spelt
 
 #: Vector store that a process of Flowise keeps for one flow: a copy has to be filled, too.
@@ -85,6 +87,8 @@ class Simulation:
     types: Mapping[str, str] = field(default_factory=dict[str, str])
     #: A message starts the flow instead of its schedule.
     by_message: bool = False
+    #: Loops that the copy can bring to their limit.
+    limits: Sequence[Limit] = ()
     #: What is left in a text where an answer lacks a field, and the variable of the flow behind it.
     reads: Mapping[str, str] = field(default_factory=dict[str, str])
     #: Vector stores whose documents the copy holds in memory.
@@ -93,7 +97,7 @@ class Simulation:
     @property
     def is_copy(self) -> bool:
         """True if a copy has to be asked in place of the flow."""
-        return bool(self.stand_ins) or self.by_message or bool(self.held)
+        return bool(self.stand_ins) or self.by_message or bool(self.held) or bool(self.limits)
 
     def actions(self) -> list[str]:
         """Actions of the flow on the world, which its tests simulate."""
@@ -138,7 +142,12 @@ class Simulation:
             tool.model_copy(update={"simulated": any(self._answers(one, tool.tool) for one in self.stand_ins)})
             for tool in trace.used_tools
         ]
-        steps = [self._step(step) for step in trace.steps]
+        loops, gates = {one.loop: one.node_id for one in self.limits}, {one.gate for one in self.limits}
+        steps = [
+            self._step(step.model_copy(update={"node_id": loops.get(step.node_id, step.node_id)}))
+            for step in trace.steps
+            if step.node_id not in gates
+        ]
         return trace.model_copy(update={"turns": turns, "steps": steps, "used_tools": tools, "state": state})
 
     def restored(self, said: str) -> str:
@@ -160,8 +169,8 @@ class Simulation:
 
 
 def simulated_steps(graph: GraphIR, tests: Iterable[TestCase], real: Collection[str] | None = None) -> set[str]:
-    """Ids of the steps that are simulated in the tests: those that change the world, and those that a test answers.
-    With `real` all that change or read the world, except those at these addresses.
+    """Ids of the steps that are simulated in the tests: those that change the world, those that a test answers, and
+    those that read where nothing can be. With `real` all that change or read the world, except at these addresses.
     """
     given = answers_of(tests)
     return {
@@ -183,7 +192,7 @@ def _is_simulated(
     effect: effects.Effect, type_: str, address: str | None, answered: bool, real: Collection[str] | None
 ) -> bool:
     if real is None or type_ in effects.OF_STORES:
-        return effect == "changes" or (effect == "reads" and answered)
+        return effect == "changes" or (effect == "reads" and (answered or effects.is_nowhere(address or "")))
     return effect != "none" and address not in real
 
 
@@ -191,12 +200,19 @@ NOTHING_SIMULATED: Final = Simulation("")
 
 
 def simulated(
-    graph: GraphIR, schemas: Schemas, tests: Iterable[TestCase] = (), real: Collection[str] | None = None
+    graph: GraphIR,
+    schemas: Schemas,
+    tests: Iterable[TestCase] = (),
+    real: Collection[str] | None = None,
+    *,
+    limits: bool = False,
 ) -> Simulation:
     """Simulation of a flow. What a test gives as an answer is simulated, also where it only reads; what changes the
     world is simulated in any case, without an answer by the fields that the flow reads. With `real` only these
-    addresses are called, and what reads at others is simulated as well.
+    addresses are called, and what reads at others is simulated as well. With `limits` the copy can bring loops to their
+    limit.
     """
+    graph, ended = with_limits(graph, schemas) if limits and not uploaded_file(graph) else Limits(graph)
     function, has_toolkit = schemas.get(effects.FUNCTION_STEP), _TOOLKIT in schemas
     tests = list(tests)
     whole, given, steps = graph.to_flow_data(), answers_of(tests), simulated_steps(graph, tests, real)
@@ -243,12 +259,12 @@ def simulated(
                 new.set_inputs({**node.inputs, _ROWS: changed})
         nodes.append(new)
     if not stand_ins and not by_message:
-        return Simulation(whole, acting=acting, named=named)
+        return Simulation(whole, acting=acting, named=named, limits=ended)
     moved = {read: key for read, key in reads.items() if read[0] in types}
     nodes = [_reading(node, moved) for node in nodes] if moved else nodes
     copied = graph.with_parts(nodes, graph.edges).to_flow_data()
     unread = {f"{{{{ output.{dotted(path)} }}}}": f"{{{{ {step}.output.http.{path} }}}}" for step, path in moved}
-    return Simulation(copied, stand_ins, named, acting, types, by_message, unread)
+    return Simulation(copied, stand_ins, named, acting, types, by_message, ended, unread)
 
 
 def in_memory(flow_data: str, stores: Collection[str], schemas: Schemas) -> str:

@@ -170,6 +170,7 @@ class ConversationRunner:
             trial = trial.model_copy(update={"called": called})
         if used := self._of.simulation.used_in(trace):
             trial = trial.model_copy(update={"simulated": used, "answer": self._of.simulation.restored(trial.answer)})
+        if used or self._of.simulation.limits:
             trace = self._of.simulation.told(trace)
         return TrialRun(case, trial, trace, tuple(self._decisions))
 

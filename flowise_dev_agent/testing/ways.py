@@ -19,10 +19,8 @@ from flowise_dev_agent.schemas.plan import Decision, Expectation, TestCase
 from flowise_dev_agent.schemas.verdict import NOT_THE_FLOW, ProbeKind, Trace, Trial
 from flowise_dev_agent.testing.answers import SIMULATED_FAILURE, put, sample_answer, steps_of
 from flowise_dev_agent.testing.cases import MOST_HELD, next_id
-from flowise_dev_agent.testing.simulation import (
-    Simulation,
-    simulated_steps,
-)
+from flowise_dev_agent.testing.limits import Limit, rounds_of
+from flowise_dev_agent.testing.simulation import Simulation, simulated_steps
 from flowise_dev_agent.texts import Text, in_brief, text
 
 #: Steps of the largest flow whose ways are looked for.
@@ -37,7 +35,7 @@ _HARD: Final = '\n"1\' {2} \\ 3"'
 
 
 class Probe(TestCase):
-    """Conversation of a test in which a stand-in (its number) fails or answers nothing."""
+    """Conversation of a test in which a stand-in (its number) fails or answers nothing, or a loop goes to its limit."""
 
     stand_in: int
     kind: ProbeKind
@@ -90,6 +88,7 @@ def more_ways(held: Sequence[TrialRun], graph: GraphIR, simulation: Simulation) 
         wanted = itertools.chain(
             _untaken_branches(held, graph),
             _hard_message(held, simulation),
+            _limits(held, simulation),
             _probes(held, simulation),
         )
         for case in wanted:
@@ -146,6 +145,28 @@ def _probes(held: Sequence[TrialRun], simulation: Simulation) -> Iterator[TestCa
         base = _base(held, simulation, number)
         if base and not any(one.trial.category for one in held if one.case is base.case):
             yield Probe(**base.case.model_dump(), stand_in=number, kind=kind)
+
+
+def _limits(held: Sequence[TrialRun], simulation: Simulation) -> Iterator[TestCase]:
+    """Each loop that no conversation has brought to its limit, in the first one that came to where it is decided."""
+    for number, limit in enumerate(simulation.limits):
+        base = _reached(held, limit)
+        if base and not base.trial.category and _rounds(held)[limit.node_id] < limit.rounds:
+            yield Probe(**base.case.model_dump(), stand_in=number, kind="limit")
+
+
+def _reached(held: Sequence[TrialRun], limit: Limit) -> TrialRun | None:
+    plain = (one for one in held if not isinstance(one.case, Probe))
+    return next((one for one in plain if any(step.node_id == limit.fork for step in one.trace.steps)), None)
+
+
+def _rounds(held: Iterable[TrialRun]) -> Counter[str]:
+    """Most runs of each step in one conversation."""
+    found: Counter[str] = Counter()
+    for one in held:
+        # `|` of counters keeps the larger count.
+        found |= Counter(step.node_id for step in one.trace.steps)
+    return found
 
 
 def _base(held: Sequence[TrialRun], simulation: Simulation, number: int) -> TrialRun | None:
@@ -301,12 +322,22 @@ def told_ways(held: Sequence[TrialRun], graph: GraphIR, simulation: Simulation) 
 
 def _was_probed(run: TrialRun, probe: Probe, simulation: Simulation) -> bool:
     """True if the stand-in came to its turn. What failed inside an agent or an iteration is no step of the trace."""
+    if probe.kind == "limit":
+        limit = simulation.limits[probe.stand_in]
+        return bool(run.trial.category) or _rounds([run])[limit.node_id] >= limit.rounds
     return SIMULATED_FAILURE in run.trial.error or simulation.uses(probe.stand_in, run.trace)
 
 
 def _told_probes(held: Sequence[TrialRun], simulation: Simulation) -> Iterator[Text]:
     for one in held:
         if not isinstance(one.case, Probe) or not _was_probed(one, one.case, simulation):
+            continue
+        if one.case.kind == "limit":
+            yield text(
+                "way.limit.ends" if one.trial.category else "way.limit.says",
+                step=simulation.limits[one.case.stand_in].title,
+                said=in_brief(one.trial.worded("error") or one.trial.answer, _SAID_CHARS),
+            )
             continue
         base = _base(held, simulation, one.case.stand_in)
         same = base is not None and one.trial.answer.strip() != "" and base.trial.answer == one.trial.answer
@@ -320,16 +351,19 @@ def _told_probes(held: Sequence[TrialRun], simulation: Simulation) -> Iterator[T
 
 def _untaken(held: Sequence[TrialRun], graph: GraphIR, simulation: Simulation) -> Iterator[Text]:
     taken: set[tuple[str, int]] = set()
-    loops: Counter[str] = Counter()
+    loops = _rounds(held)
     for one in held:
         taken |= {(node, 0 if decision == "proceed" else 1) for node, decision in one.decisions}
-        # `|` of counters keeps the larger count.
-        loops |= Counter(step.node_id for step in one.trace.steps)
         for step in one.trace.steps:
             rows = step.output.get("conditions") if isinstance(step.output, dict) else None
             for branch, row in enumerate(rows if isinstance(rows, list) else ()):
                 if isinstance(row, dict) and row.get("isFulfilled"):
                     taken.add((step.node_id, branch))
+        if isinstance(one.case, Probe) and one.case.kind == "limit":
+            limit = simulation.limits[one.case.stand_in]
+            ends = (limit.fork, limit.node_id)
+            branches = [edge.output_name or "" for edge in graph.edges if (edge.source, edge.target) == ends]
+            taken |= {(limit.fork, int(branch)) for branch in branches if branch.isdigit()}
     reached = {node for node, _ in taken}
     for edge in graph.edges:
         branch = edge.output_name or ""
@@ -337,8 +371,7 @@ def _untaken(held: Sequence[TrialRun], graph: GraphIR, simulation: Simulation) -
             titles = [node.label or node.id for end in (edge.source, edge.target) if (node := graph.node(end))]
             yield text("way.branch", step=titles[0], target=titles[-1])
     for node in graph.nodes:
-        limit = int(_number(node.inputs.get("maxLoopCount") or 5))
-        if node.name == _LOOP and node.id in loops and loops[node.id] < limit:
+        if node.name == _LOOP and node.id in loops and loops[node.id] < (limit := rounds_of(node)):
             yield text("way.limit", step=node.label or node.id, count=limit)
     probed = {
         (one.case.stand_in, one.case.kind)

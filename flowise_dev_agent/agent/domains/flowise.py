@@ -190,7 +190,8 @@ class FlowiseCapability(FlowDomain):
         self, context: AgentContext, flow_data: str, tests: Sequence[TestCase], real: Collection[str] | None = None
     ) -> Simulation:
         schemas = (await context.knowledge.nodes()).schemas
-        return await asyncio.to_thread(lambda: simulated(GraphIR.from_flow_data(flow_data), schemas, tests, real))
+        graph = GraphIR.from_flow_data(flow_data)
+        return await asyncio.to_thread(lambda: simulated(graph, schemas, tests, real, limits=real is None))
 
     async def run_trial(self, context: AgentContext, conversation: TrialConversation) -> TrialRun:
         asked = conversation.simulation.flow_data or conversation.flow_data

@@ -13,9 +13,10 @@ from flowise_dev_agent.patch import AddNode, BindCredential, Connect, GraphIR, P
 from flowise_dev_agent.schemas.plan import Expectation, TestCase
 from flowise_dev_agent.testing.cases import cases_for, why_not_testable
 from flowise_dev_agent.testing.checks import checked
-from flowise_dev_agent.testing.simulation import NOTHING_SIMULATED
+from flowise_dev_agent.testing.flow_tests import hold_tests
+from flowise_dev_agent.testing.simulation import NOTHING_SIMULATED, simulated
 from flowise_dev_agent.testing.trials import ConversationRunner, TrialConversation, TrialRun, undriven
-from flowise_dev_agent.testing.ways import more_ways
+from flowise_dev_agent.testing.ways import more_ways, told_ways
 from tests.fixtures.golden_flows import chat, rag, tool_agent
 
 MODEL = {"llmModel": "chatOpenAI", "llmModelConfig": {"modelName": "gpt-4o-mini", "streaming": False}}
@@ -229,3 +230,36 @@ async def test_a_flow_with_a_schedule_is_left_alone(
     run = await flow.hold(case)
     assert (run.trial.passed, run.trial.category) == (False, None)
     assert "schedule" in run.trial.error
+
+
+async def test_a_loop_is_brought_to_its_limit_whatever_its_model_says(
+    flowise_client: FlowiseClient, schemas: Schemas
+) -> None:
+    row = {"type": "string", "value1": "{{ customFunctionAgentflow_0 }}", "operation": "contains", "value2": "again"}
+    loop = {"loopBackToNode": "customFunctionAgentflow_0", "maxLoopCount": 3}
+    ops: list[PatchOp] = [
+        step("startAgentflow", startInputType="chatInput"),
+        step("customFunctionAgentflow", customFunctionJavascriptFunction="return 'fine'"),
+        step("conditionAgentflow", conditions=[row]),
+        step("loopAgentflow", fallbackMessage="Best: {{ customFunctionAgentflow_0 }}", **loop),
+        step("directReplyAgentflow", directReplyMessage="Good."),
+        to("startAgentflow_0", "customFunctionAgentflow_0"),
+        to("customFunctionAgentflow_0", "conditionAgentflow_0"),
+        to("conditionAgentflow_0", "loopAgentflow_0", "0"),
+        to("conditionAgentflow_0", "directReplyAgentflow_0", "1"),
+    ]
+    flow = compile_ops(GraphIR.empty(), ops, schemas).graph
+    simulation = simulated(flow, schemas, limits=True)
+    asked = ChatflowCreate(name="limit", type="AGENTFLOW", flow_data=simulation.flow_data)
+    copied = await flowise_client.create_chatflow(asked)
+    cases = cases_for([TestCase(id="t1", turns=["Write"])], flow)
+    given: Any = {"trials": 1, "session": "fda-test-limit", "simulation": simulation, "ways": True}
+    runs = await hold_tests(flowise_client, copied.id, flow.to_flow_data(), cases, **given)
+    assert [(run.trial.answer, run.trial.probe) for run in runs] == [("Good.", None), ("Best: fine", "limit")]
+    assert [run.trial.simulated for run in runs] == [[], []]
+    # The steps that the copy adds are not told.
+    ran = [[one.node_id for one in run.trace.steps] for run in runs]
+    round_ = ["customFunctionAgentflow_0", "loopAgentflow_0"]
+    assert ran[0] == ["startAgentflow_0", "customFunctionAgentflow_0", "conditionAgentflow_0", "directReplyAgentflow_0"]
+    assert ran[1] == ["startAgentflow_0", *round_ * 3]
+    assert [one.code for one in told_ways(runs, flow, simulation)] == ["way.limit.says"]

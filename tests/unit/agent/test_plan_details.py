@@ -343,13 +343,16 @@ def test_an_outline_says_where_branches_lead_and_a_test_shows_all_its_turns(cata
 
 def test_p113_what_the_tests_simulate_is_said_before_the_approval(catalogue: NodeStore) -> None:
     made, shown = _desk("en", catalogue.schemas)
-    assert "Simulated" not in shown
+    # Nothing can be at an address of an example.
+    assert "Simulated in the tests, not really done: GET https://api.example.org/orders" in shown
     sends = made.model_copy(update={"values": [*made.values, value("httpAgentflow_0", "method", "POST")]})
     details = plan_details(sends, GraphIR.empty(), schemas=catalogue.schemas)
     assert details.simulated == ["POST https://api.example.org/orders"]
-    assert "Simulated in the tests, not really done: POST https://api.example.org/orders" in plan_markdown(
-        sends, details
-    )
+    told = plan_markdown(sends, details)
+    assert "Simulated in the tests, not really done: POST https://api.example.org/orders" in told
+    # What is simulated is not "only read", and other tests than those of the plan are announced.
+    lines = {one: say(f"plan.summary.{one}", count=len(made.tests)) for one in ("tests", "tests_read", "tests_ways")}
+    assert (lines["tests"] in told, lines["tests_read"] in told, lines["tests_ways"] in told) == (True, False, True)
 
 
 def test_a_branch_that_ends_while_others_lead_on_is_in_the_outline(catalogue: NodeStore) -> None:

@@ -10,10 +10,11 @@ from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import AddNode, Connect, Finding, GraphIR, OptionEntry, compile_ops
 from flowise_dev_agent.planning.context import PlanContext
 from flowise_dev_agent.planning.passes.feasibility import lacking_variables, reviewed
+from flowise_dev_agent.planning.passes.started_tests import started_tests
 from flowise_dev_agent.planning.passes.target import target
 from flowise_dev_agent.planning.pipeline import OF_FORM, OF_PROPOSAL, Review
 from flowise_dev_agent.planning.values import with_files_to_come
-from flowise_dev_agent.schemas.plan import Part, Plan, PlannedNode, PlannedValue
+from flowise_dev_agent.schemas.plan import Part, Plan, PlannedNode, PlannedValue, TestCase
 from tests.support.requests import UPDATE, plan_request
 from tests.unit.agent.rig import BenchFlowise, plan
 from tests.unit.agent.test_update import made_for
@@ -342,3 +343,17 @@ def test_p119_the_kind_of_a_flow_that_is_changed_is_known_before_any_check(catal
     given = planned("llmAgentflow_0").model_copy(update={"flow_kind": "CHATFLOW"})
     request = plan_request(catalogue, intent=UPDATE, target="Bot", target_kind="AGENTFLOW")
     assert target(PlanContext(plan=given, request=request)).plan.flow_kind == "AGENTFLOW"
+
+
+def test_tests_are_shown_as_the_flow_starts_them(catalogue: NodeStore) -> None:
+    """A schedule gives its own text, and a form its fields, whatever the plan says."""
+    rows = [{"type": "string", "label": "Name", "name": "name"}]
+    for start, turns, payload in (
+        ({"startInputType": "scheduleInput", "scheduleDefaultInput": "Write it."}, ["Write it."], None),
+        ({"startInputType": "formInput", "formInputTypes": rows}, ["Ada"], {"name": "Ada"}),
+        ({"startInputType": "chatInput"}, ["Ada"], None),
+    ):
+        values = {f"startAgentflow_0.{name}": one for name, one in start.items()}
+        given = planned("startAgentflow_0", values=values, tests=[TestCase(id="t1", turns=["Ada"])])
+        (case,) = started_tests(PlanContext(plan=given, request=plan_request(catalogue))).plan.tests
+        assert (case.turns, case.payload) == (turns, payload)

@@ -164,6 +164,28 @@ def test_a_criterion_about_an_edited_text_is_shown_by_the_text(
     assert made.parts[0].state == ("done" if state == "shown" else "not_shown")
 
 
+@pytest.mark.parametrize(
+    ("text", "part", "state", "level"),
+    [
+        ("It never mentions prices.", "p1", "shown", "verified"),
+        ("The prompt says: be kind.", "p1", "shown", "verified"),
+        ("Prices are never mentioned.", None, "shown", "verified"),
+        ("The prompt says: be kind.", None, "not_shown", None),
+    ],
+)
+def test_a_text_for_a_model_is_shown_where_a_test_showed_what_comes_of_it(
+    text: str, part: str | None, state: str, level: str | None
+) -> None:
+    requirement = Part(id="p1", quote="be kind", state="covered", values=["chain_0.systemMessage"])
+    seen = Criterion(id="c1", text="Answers never mention prices.", tests=["t1"], part="p1")
+    about = Criterion(id="c2", text=text, settings=["chain_0.systemMessage"], part=part)
+    contract = agreed(requirement, criteria=[seen, about], values=[PROMPT])
+    made = outcome(contract).criteria[1]
+    assert (made.state, made.level) == (state, level)
+    # Without that vote nothing shows it.
+    assert outcome(contract, given=vote(state="not_shown")).criteria[1].state == "not_shown"
+
+
 def test_a_loop_holds_its_target_with_the_title_that_the_editor_adds() -> None:
     data = flow(loopAgentflow_0={"loopBackToNode": "llmAgentflow_0-Writer"}, llmAgentflow_0={})
     about = Criterion(id="c1", text="It goes back.", settings=["loopAgentflow_0.loopBackToNode"])

@@ -125,11 +125,37 @@ def test_a_flow_that_changes_nothing_is_tested_as_it_is(catalogue: NodeStore) ->
     flow = graph(
         catalogue,
         add("startAgentflow"),
-        add("httpAgentflow", method="GET", url="https://api.example.com/list"),
+        add("httpAgentflow", method="GET", url="https://api.shop.org/list"),
         connect("startAgentflow_0", "httpAgentflow_0"),
     )
     made = simulated(flow, catalogue.schemas)
     assert (made.flow_data, list(made.stand_ins), list(made.acting)) == (flow.to_flow_data(), [], [])
+
+
+@pytest.mark.parametrize(
+    ("url", "is_called"),
+    [
+        ("https://api.example.com/list", False),
+        ("https://weather.example/stations/{{ question }}", False),
+        ("http://shop.test", False),
+        ("http://192.0.2.7/list", False),
+        ("http://127.0.0.1:9/list", False),
+        ("http://127.0.0.1:8080/list", True),
+        ("https://example.community/list", True),
+        ("https://api.test.org/list", True),
+    ],
+)
+def test_what_reads_where_nothing_can_be_is_simulated_and_told(url: str, is_called: bool, catalogue: NodeStore) -> None:
+    flow = graph(
+        catalogue,
+        add("startAgentflow"),
+        add("httpAgentflow", method="GET", url=url),
+        connect("startAgentflow_0", "httpAgentflow_0"),
+    )
+    assert simulated(flow, catalogue.schemas).actions() == ([] if is_called else [f"GET {url}"])
+    # A person who names it has it called.
+    origin = url.partition("/list")[0].partition("/stations")[0]
+    assert simulated(flow, catalogue.schemas, real=[origin]).actions() == []
 
 
 def test_of_two_tools_only_that_with_the_named_address_stays(catalogue: NodeStore) -> None:

@@ -181,3 +181,47 @@ def test_a_large_flow_and_a_chatflow_are_left_alone(catalogue: NodeStore) -> Non
     chat = GraphIR.from_flow_data(json.dumps({"nodes": [], "edges": []}))
     assert more_ways([held(HELLO)], chat, NOTHING_SIMULATED) == []
     assert answered_branches(chat, [HELLO]) == []
+
+
+def looping(catalogue: NodeStore) -> tuple[GraphIR, Simulation]:
+    """A reply that is asked for again until it is good, three times at most."""
+    ops: list[PatchOp] = [
+        add("startAgentflow"),
+        add("customFunctionAgentflow", customFunctionJavascriptFunction="return $flow.input"),
+        add("conditionAgentflow"),
+        SetParam(
+            node_id="conditionAgentflow_0",
+            param_name="conditions",
+            value=[row("{{ customFunctionAgentflow_0 }}", "contains", "again")],
+        ),
+        add("loopAgentflow", loopBackToNode="customFunctionAgentflow_0", maxLoopCount=3, fallbackMessage="Enough."),
+        add("directReplyAgentflow", directReplyMessage="Good."),
+        connect("startAgentflow_0", "customFunctionAgentflow_0"),
+        connect("customFunctionAgentflow_0", "conditionAgentflow_0"),
+        connect("conditionAgentflow_0", "loopAgentflow_0", output="0"),
+        connect("conditionAgentflow_0", "directReplyAgentflow_0", output="1"),
+    ]
+    graph = GraphIR.from_flow_data(compile_ops(GraphIR.empty(), ops, catalogue.schemas).flow_data)
+    return graph, simulated(graph, catalogue.schemas, [HELLO], limits=True)
+
+
+def test_a_loop_that_no_test_brought_to_its_limit_gets_a_test_that_does(catalogue: NodeStore) -> None:
+    graph, simulation = looping(catalogue)
+    assert simulation.is_copy
+    steps = ("startAgentflow_0", "customFunctionAgentflow_0", "conditionAgentflow_0")
+    plain = held(HELLO, *steps, "directReplyAgentflow_0", taken=1)
+    (probe,) = more_ways([plain], graph, simulation)
+    assert isinstance(probe, Probe)
+    assert session_of("s", probe, 1) == f"s-{probe.id}limit0-1"
+    ended = held(probe, *steps, *["loopAgentflow_0"] * 3, answer="Enough.")
+    assert more_ways([plain, ended], graph, simulation) == []
+    assert [one.code for one in told_ways([plain, ended], graph, simulation)] == ["way.limit.says"]
+    # One that went round by itself needs no other.
+    again = held(HELLO, *steps, *["loopAgentflow_0"] * 3)
+    assert more_ways([again], graph, simulation) == []
+
+
+def test_a_flow_without_a_loop_needs_no_copy_for_its_limit(catalogue: NodeStore) -> None:
+    graph = flow(catalogue, [row("{{ question }}", "contains", "a")])
+    plain = simulated(graph, catalogue.schemas, [HELLO])
+    assert simulated(graph, catalogue.schemas, [HELLO], limits=True) == plain
