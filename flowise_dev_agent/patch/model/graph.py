@@ -1,15 +1,21 @@
 """A chatflow's ``flowData`` as a graph that can be read by name and written back without loss."""
 
-from collections.abc import Iterable
-from functools import cached_property
+from collections.abc import Iterable, Sequence
+from functools import cached_property, lru_cache
+from typing import Final
 
 from flowise_dev_agent.errors import PatchError
+from flowise_dev_agent.patch.model.findings import Finding
 from flowise_dev_agent.patch.model.flow_data import FlowData, StoredEdge
 from flowise_dev_agent.patch.model.json_text import dump_json
 from flowise_dev_agent.patch.model.node import FlowNode
 from flowise_dev_agent.patch.model.schema import KIND_OF_CATEGORY
 from flowise_dev_agent.patch.model.shape import parse_document
 from flowise_dev_agent.texts import text as said
+
+#: A step reads the same flow a few times, and sessions take turns. Larger flows are rare and take much memory.
+_KEPT_FLOWS: Final = 32
+_KEPT_CHARS: Final = 100_000
 
 
 class FlowEdge:
@@ -67,8 +73,8 @@ class GraphIR:
 
         Raises PatchError with the SHAPE findings in ``details["findings"]`` if it is not a flow.
         """
-        document, findings = parse_document(text)
-        if document is None:
+        graph, findings = read_flow(text)
+        if graph is None:
             first = findings[0]
             where = f"node {first.where}: " if first.where else ""
             raise PatchError(
@@ -76,7 +82,7 @@ class GraphIR:
                 hint=first.hint or None,
                 details={"findings": [finding.model_dump(mode="json") for finding in findings]},
             )
-        return cls(document)
+        return graph
 
     def with_parts(self, nodes: Iterable[FlowNode], edges: Iterable[FlowEdge]) -> "GraphIR":
         """A flow with other nodes and edges in the same document."""
@@ -94,6 +100,20 @@ class GraphIR:
 
     def node(self, node_id: str) -> FlowNode | None:
         return self._by_id.get(node_id)
+
+
+def read_flow(text: str) -> tuple[GraphIR | None, list[Finding]]:
+    """The flow, or None and the reasons why it is none; see `parse_document`. A text that was just read is known."""
+    graph, findings = _kept(text) if len(text) <= _KEPT_CHARS else _read(text)
+    return graph, list(findings)
+
+
+def _read(text: str) -> tuple[GraphIR | None, Sequence[Finding]]:
+    document, findings = parse_document(text)
+    return (None if document is None else GraphIR(document)), findings
+
+
+_kept = lru_cache(maxsize=_KEPT_FLOWS)(_read)
 
 
 def _between(handle: str, prefix: str) -> str:

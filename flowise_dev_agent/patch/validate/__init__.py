@@ -7,11 +7,10 @@ answered wrongly without an error, or left the editor blank (measured on Flowise
 from collections.abc import Mapping
 
 from flowise_dev_agent.patch.model.findings import Finding, error
-from flowise_dev_agent.patch.model.graph import GraphIR
+from flowise_dev_agent.patch.model.graph import read_flow
 from flowise_dev_agent.patch.model.model_uses import ModelEnds
 from flowise_dev_agent.patch.model.named import with_names
 from flowise_dev_agent.patch.model.schema import Schemas
-from flowise_dev_agent.patch.model.shape import parse_document
 
 # Importing a rule module registers its rules.
 from flowise_dev_agent.patch.validate import (
@@ -101,7 +100,7 @@ def validate_flow(
     ``unfinished``: connections are still to come, so that nodes count that no run reaches yet.
 
     >>> from flowise_dev_agent.knowledge.nodes import NodeStore
-    >>> from flowise_dev_agent.patch import AddNode, compile_ops
+    >>> from flowise_dev_agent.patch import AddNode, GraphIR, compile_ops
     >>> schemas = NodeStore.from_snapshot().schemas
     >>> ops = [AddNode(node_name="llmChain", node_id="llmChain_0")]
     >>> flow = compile_ops(GraphIR.empty(), ops, schemas).flow_data
@@ -116,13 +115,13 @@ def validate_flow(
                 "KIND_UNKNOWN", f"Flowise has no flows of type {kind!r}.", hint=f"One of {', '.join(sorted(_KINDS))}."
             )
         ]
-    document, findings = parse_document(flow_data)
-    if document is None:
+    graph, findings = read_flow(flow_data)
+    if graph is None:
         return findings
-    base = parse_document(base_flow_data)[0] if base_flow_data else None
-    known = known_names(GraphIR(base)) if base else frozenset[str]()
+    base = read_flow(base_flow_data)[0] if base_flow_data else None
+    known = known_names(base) if base else frozenset[str]()
     context = FlowContext(
-        graph=GraphIR(document),
+        graph=graph,
         schemas=schemas,
         credentials=credentials,
         known_names=known,

@@ -162,3 +162,10 @@ def test_every_form_of_a_key_is_found_in_any_text(key: str) -> None:
 )
 def test_only_the_canonical_form_is_a_uuid(text: str, right: bool) -> None:
     assert is_uuid(text) is right
+
+
+def test_a_flow_that_was_just_read_is_read_once_unless_it_is_large() -> None:
+    text = '{"nodes":[],"edges":[],"own":"%s"}'
+    assert GraphIR.from_flow_data(text % "small") is GraphIR.from_flow_data(text % "small")
+    large = text % ("x" * 100_000)
+    assert GraphIR.from_flow_data(large) is not GraphIR.from_flow_data(large)
