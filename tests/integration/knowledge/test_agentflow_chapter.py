@@ -477,7 +477,6 @@ async def test_parallel_steps_see_each_other_with_memory_only(
     assert (("user", "one") in second) is memory
 
 
-@states('Flowise adds "else" by itself')
 async def test_a_condition_has_an_else_without_a_row_for_it(server: Server) -> None:
     answer = await server.ask(await server.create(*either("string", "{{ question }}", "contains", "refund")), "hi")
     (output,) = (one["data"]["output"] for one in answer["agentFlowExecutedData"] if "condition" in one["nodeId"])
@@ -485,19 +484,42 @@ async def test_a_condition_has_an_else_without_a_row_for_it(server: Server) -> N
     assert answer["text"] == "ELSE"
 
 
-async def test_a_form_is_still_filled_after_an_approval(server: Server) -> None:
-    fields = [{"type": "string", "label": "Name", "name": "name"}]
+async def test_a_text_of_a_form_is_cut_after_an_approval_and_the_state_is_not(server: Server) -> None:
+    fields = [{"type": "string", "label": "Note", "name": "note"}]
+    kept = [{"key": "note", "value": "{{ $form.note }}"}]
     ops = [
-        start(startInputType="formInput", formTitle="Who", formDescription="are you?", formInputTypes=fields),
+        start(
+            startInputType="formInput",
+            formTitle="x",
+            formDescription="x",
+            formInputTypes=fields,
+            startState=[{"key": "note", "value": ""}],
+        ),
+        step("customFunctionAgentflow_0", customFunctionJavascriptFunction="return 1", customFunctionUpdateState=kept),
         _human("Go on?"),
-        reply("{{ $form.name }}"),
-        reply("no", 1),
-        *chain(START, "humanInputAgentflow_0/0", REPLY),
-        *chain("humanInputAgentflow_0/1", REPLY1),
+        reply("{{ $form.note }}|{{ $flow.state.note }}"),
+        *chain(START, "customFunctionAgentflow_0", "humanInputAgentflow_0/0", REPLY),
     ]
-    flow, session = await server.create(*ops), str(uuid4())
-    await server.ask(flow, session=session, form={"name": "Eva"})
-    assert await server.text(flow, session=session, humanInput={"type": "proceed"}) == "Eva"
+    flow, session, note = await server.create(*ops), str(uuid4()), "First line\nsecond: end"
+    await server.ask(flow, session=session, form={"note": note})
+    assert await server.text(flow, session=session, humanInput={"type": "proceed"}) == f"First line|{note}"
+
+
+@states("Nothing goes on beside a human input")
+async def test_what_is_beside_a_person_is_forgotten_and_a_loop_waits_for_its_own(server: Server) -> None:
+    functions = [step(f"customFunctionAgentflow_{n}", customFunctionJavascriptFunction="return 1") for n in range(3)]
+    first, second, third = (one.node_id for one in functions)
+    ends = [*chain(START, first, third), *chain(START, "humanInputAgentflow_0/0", second, third)]
+    flow, session = await server.create(start(), *functions, _human("Go on?"), *ends), str(uuid4())
+    await server.ask(flow, "hi", session=session)
+    answer = await server.ask(flow, session=session, humanInput={"type": "proceed"})
+    assert ran(answer) == [START, first, "humanInputAgentflow_0", second]
+    # The first round has both, the second one waits in vain.
+    loop = step("loopAgentflow_0", loopBackToNode=second, maxLoopCount=3)
+    looped = [start(), *functions, loop, *chain(START, first, third), *chain(START, second, third, loop.node_id)]
+    answer = await server.ask(await server.create(*looped), "hi")
+    assert ran(answer) == [START, first, second, third, loop.node_id, second]
+    assert server.findings(looped) == ["STEP_NEVER_RUNS"]
 
 
 @states("The answer of the flow is the output of the step that ran last")
@@ -507,6 +529,8 @@ async def test_the_last_step_answers(server: Server, standin: ModelStandIn) -> N
     answer = await server.ask(await server.create(*ops), "hi")
     assert sorted(ran(answer)) == sorted([START, LLM, REPLY])
     assert answer["text"] == {LLM: "one", REPLY: "at once"}[ran(answer)[-1]]
+    request = step("httpAgentflow_0", method="GET", url=standin.endpoint)
+    assert (await server.text(await server.create(start(), request, *chain(START, request.node_id)), "hi")) == " "
 
 
 # --- variables and state ---------------------------------------------------------------------------------------------
@@ -534,6 +558,9 @@ async def test_outputs_are_read_whole_or_by_field(server: Server, standin: Model
     assert await server.text(flow, "hi") == '4|a|["x"]|true|[{"n":1}]|{{ llmAgentflow_0.output }}'
 
 
+_SWITCH = [{"type": "boolean", "label": "Rush", "name": "rush"}]
+
+
 @states("What cannot be filled stays in the text")
 async def test_what_cannot_be_filled_stays_in_the_text(server: Server, standin: ModelStandIn) -> None:
     text = (
@@ -554,6 +581,9 @@ async def test_what_cannot_be_filled_stays_in_the_text(server: Server, standin: 
     shown = [reply("{{ $webhook.body.id }}"), *chain(START, REPLY)]
     hook = {"startInputType": "webhookTrigger", "webhookInputMode": "none"}
     assert await server.webhook(await server.create(start(**hook), *shown), "a=1", name="x") == "{{ $webhook.body.id }}"
+    form = start(startInputType="formInput", formTitle="x", formDescription="x", formInputTypes=_SWITCH)
+    untouched = await server.create(form, reply("{{ $form.rush }}"), *chain(START, REPLY))
+    assert await server.text(untouched, form={"name": "x"}) == "{{ $form.rush }}"
     rows = [{"name": "id", "type": "string", "required": True}]
     checked = start(**hook, webhookEnableValidation=True, webhookBodyParams=rows)
     with pytest.raises(KeyError):  # the answer is an error without a text
@@ -582,7 +612,6 @@ async def test_uploaded_files_are_text_where_the_flow_allows_them(server: Server
     assert "fourteen seats" in await server.text(flow, "hi", uploads=[attached])
 
 
-@states("The text of the files also stands before the message")
 async def test_the_text_of_files_stands_before_the_message(server: Server, standin: ModelStandIn) -> None:
     standin.script("READ", "fine")
     steps = [start(), *llm(0, "system: READ"), reply("{{ question }}|{{ file_attachment }}"), *chain(START, LLM, REPLY)]
@@ -622,13 +651,16 @@ async def test_a_step_changes_the_state_and_the_first_value_shows_before(server:
             0,
             "system: FIRST {{ $flow.state.reason }}",
             llmStructuredOutput=rows,
-            llmUpdateState=[{"key": "reason", "value": "{{ output.reason }}"}],
+            llmUpdateState=[
+                {"key": "reason", "value": "{{ output.reason }}"},
+                {"key": "told", "value": "It is {{ output.reason }}."},
+            ],
         ),
         *llm(1, "system: SECOND", llmUpdateState=[{"key": "all", "value": "{{ output }}"}]),
-        reply("{{ $flow.state.reason }}|{{ $flow.state.all }}"),
+        reply("{{ $flow.state.reason }}|{{ $flow.state.all }}|{{ $flow.state.told }}"),
         *chain(START, LLM, LLM1, REPLY),
     ]
-    assert await server.text(await server.create(*ops), "hi") == "too long|fine"
+    assert await server.text(await server.create(*ops), "hi") == "too long|fine|too long"
     assert seen(standin)[0][0] == ("system", "FIRST none")
 
 
@@ -686,6 +718,10 @@ async def test_memory_sends_question_and_earlier_answers_along(server: Server, s
     ops = [start(), *llm(0, "system: FOUR", llmEnableMemory=False, llmStructuredOutput=fields)]
     await server.ask(await server.create(*ops, *llm(1, "system: TWO"), *chain(START, LLM, LLM1)), "hi")
     assert [(role, "Eva" in text) for role, text in seen(standin)[-1][1:]] == [("user", False), ("user", True)]
+    made = step("customFunctionAgentflow_0", customFunctionJavascriptFunction="return 'made'")
+    ops = [start(), made, *llm(1, "system: TWO"), *chain(START, made.node_id, LLM1)]
+    await server.ask(await server.create(*ops), "hi")
+    assert seen(standin)[-1] == [("system", "TWO"), ("user", "hi")]
 
 
 @states("`llmMemoryType: windowSize` with")
@@ -810,6 +846,10 @@ async def test_scenarios_are_branches_and_one_that_leads_nowhere_shows_json(
     flow = await server.create(*_sorting())
     assert await server.text(flow, "my invoice") == "about money"
     assert json.loads(await server.text(flow, "my modem")) == {"output": "technical"}
+    standin.script("weather", Reply('{"output": "rain"}'))
+    answer = await server.ask(flow, "the weather")
+    (output,) = (one["data"]["output"] for one in answer["agentFlowExecutedData"] if "condition" in one["nodeId"])
+    assert [row["isFulfilled"] for row in output["conditions"]] == [False, True]
 
 
 @states("`conditionAgentflow` compares", "A number is read from the beginning of the text")
@@ -842,8 +882,7 @@ async def test_a_boolean_field_is_compared_as_a_boolean(server: Server, standin:
 
 @states("A switch of a form or webhook")
 async def test_a_switch_of_a_form_is_the_text_true(server: Server, standin: ModelStandIn) -> None:
-    rows = [{"type": "boolean", "label": "Rush", "name": "rush"}]
-    form = start(startInputType="formInput", formTitle="Order", formDescription="x", formInputTypes=rows)
+    form = start(startInputType="formInput", formTitle="Order", formDescription="x", formInputTypes=_SWITCH)
     hook = start(startInputType="webhookTrigger", webhookInputMode="none")
     code = step("customFunctionAgentflow_0", customFunctionJavascriptFunction="return true;")
 
@@ -875,7 +914,6 @@ async def test_texts_are_compared_with_their_capitals(server: Server) -> None:
     assert [await server.text(flow, text) for text in ("a refund", "a Refund")] == ["IF", "ELSE"]
 
 
-@states("A path where no branch leads anywhere")
 async def test_a_branch_that_leads_nowhere_answers_nothing(server: Server) -> None:
     whole = either("string", "{{ question }}", "contains", "refund")
     ops = [op for op in whole if REPLY1 not in (getattr(op, "node_id", ""), getattr(op, "target_node_id", ""))]
@@ -923,7 +961,6 @@ async def test_a_loop_through_a_person_has_no_limit(server: Server, standin: Mod
     assert len(standin.requests) == 4
 
 
-@states("Connections never form a circle")
 async def test_a_circle_of_connections_is_refused(server: Server) -> None:
     ops = [start(), *llm(0, "system: A"), *llm(1, "system: B"), *chain(START, LLM, LLM1, LLM)]
     assert server.findings(ops)
@@ -991,7 +1028,6 @@ def _human(description: str, *, feedback: bool = True) -> AddNode:
 @states(
     "`humanInputAgentflow` with `humanInputDescriptionType: fixed`",
     "With `humanInputEnableFeedback: true` the person's remark",
-    "Both branches lead somewhere",
 )
 async def test_a_person_proceeds_rejects_and_remarks(server: Server, standin: ModelStandIn) -> None:
     standin.script("DRAFT", "the draft")
@@ -1115,6 +1151,22 @@ async def test_a_custom_function_returns_text(code: str, answer: str | None, ser
         assert (json.loads(whole), field) == ({"a": 4}, f"{{{{ {node}.output.content.a }}}}")
     else:
         assert text.startswith(answer)
+
+
+@states("`executeFlowAgentflow` with `executeFlowSelectedFlow`")
+async def test_another_flow_gives_its_answer_or_its_error(server: Server) -> None:
+    function = "customFunctionAgentflow_0"
+    failing = step(function, customFunctionJavascriptFunction="throw new Error('broken')")
+    inner = {
+        "<hi>": [start(), reply("<{{ question }}>"), *chain(START, REPLY)],
+        "broken": [start(), failing, *chain(START, function)],
+    }
+    for said, ops in inner.items():
+        other = {"executeFlowSelectedFlow": await server.create(*ops), "executeFlowInput": "{{ question }}"}
+        call = step("executeFlowAgentflow_0", **other)
+        shown = reply("{{ executeFlowAgentflow_0 }}")
+        flow = await server.create(start(), call, shown, *chain(START, call.node_id, REPLY))
+        assert said in await server.text(flow, "hi")
 
 
 @states("`toolAgentflow` calls one tool without a model")
