@@ -115,28 +115,30 @@ def patch_request(nodes: NodeStore, **changes: Any) -> PatchRequest:
     return PatchRequest(**given)
 
 
+def planned_as(name: str, **more: Any) -> dict[str, Any]:
+    """A node in the answer of a planner."""
+    return {"node_id": f"{name}_0", "node_name": name, "purpose": "x", **more}
+
+
 def last_text(engine: ScriptedEngine) -> str:
     return engine.calls[-1][0][-1].content
-
-
-async def test_answer_is_read_into_the_contract() -> None:
-    result = await reasoner(ScriptedEngine(GOOD_INTENT)).classify(ClassifyRequest(requirement="A chatbot"))
-    assert (result.value.title, result.mode, result.tries) == ("Support chatbot", "llm_guided", 1)
-    assert result.usage == Usage(model_calls=1, input_tokens=100, output_tokens=10, usd=0.001)
 
 
 @pytest.mark.parametrize(
     "text",
     [
+        json.dumps(GOOD_INTENT),
         f"Here you are:\n```json\n{json.dumps(GOOD_INTENT)}\n```\nAnything else?",
         json.dumps(GOOD_INTENT).replace('"Support chatbot"', '"Support chatbot",'),
         str(GOOD_INTENT),
+        json.dumps({**GOOD_INTENT, "mood": "good"}),
     ],
-    ids=["prose and fence", "trailing comma", "single quotes"],
+    ids=["as asked", "prose and fence", "trailing comma", "single quotes", "a key that was not asked for"],
 )
-async def test_sloppy_json_is_understood(text: str) -> None:
+async def test_an_answer_is_read_into_the_contract_sloppy_json_too(text: str) -> None:
     result = await reasoner(ScriptedEngine(text)).classify(ClassifyRequest(requirement="A chatbot"))
-    assert (result.value.title, result.tries) == ("Support chatbot", 1)
+    assert (result.value.title, result.mode, result.tries) == ("Support chatbot", "llm_guided", 1)
+    assert result.usage == Usage(model_calls=1, input_tokens=100, output_tokens=10, usd=0.001)
 
 
 async def test_p22_what_was_wrong_goes_into_the_next_try() -> None:
@@ -145,11 +147,6 @@ async def test_p22_what_was_wrong_goes_into_the_next_try() -> None:
     assert (result.tries, result.usage.model_calls, result.usage.input_tokens) == (2, 2, 200)
     assert "ambiguity" in last_text(engine)
     assert "title" in last_text(engine)
-
-
-async def test_a_key_that_was_not_asked_for_is_ignored() -> None:
-    engine = ScriptedEngine({**GOOD_INTENT, "mood": "good"})
-    assert (await reasoner(engine).classify(ClassifyRequest(requirement="A chatbot"))).tries == 1
 
 
 @pytest.mark.parametrize("retry_count", [0, 1, 3])
@@ -275,68 +272,73 @@ async def test_credential_ids_of_a_model_are_dropped(catalogue: NodeStore) -> No
     assert [op for op in result.value.ops if isinstance(op, BindCredential)] == [BindCredential(node_id="chatOpenAI_0")]
 
 
-async def test_plan_knows_names_and_credentials_better_than_the_model(catalogue: NodeStore) -> None:
+async def test_plan_knows_names_and_the_operation_better_than_the_model(catalogue: NodeStore) -> None:
     sloppy = json.loads(json.dumps(GOOD_PLAN).replace('"chatOpenAI"', '"ChatOpenai"'))
-    sloppy |= {"operation": "update", "credential_requirements": ["somethingElse"]}
-    result = await reasoner(ScriptedEngine(sloppy)).plan(plan_request(catalogue))
+    result = await reasoner(ScriptedEngine({**sloppy, "operation": "update"})).plan(plan_request(catalogue))
     assert [node.node_name for node in result.value.nodes] == ["conversationChain", "chatOpenAI", "bufferMemory"]
     assert result.value.operation == "create"
-    assert result.value.credential_requirements == ["openAIApi"]
-
-
-async def test_credentials_of_what_stands_inside_agentflow_nodes_are_the_models_to_name(catalogue: NodeStore) -> None:
-    answer = {
-        **GOOD_PLAN,
-        "nodes": [{"node_id": "llmAgentflow_0", "node_name": "llmAgentflow", "purpose": "answers"}],
-        "credential_requirements": ["anthropicApi", "madeUpApi"],
-    }
-    result = await reasoner(ScriptedEngine(answer)).plan(plan_request(catalogue))
-    assert result.value.credential_requirements == ["anthropicApi"]
 
 
 @pytest.mark.parametrize(
-    ("param", "said"),
+    ("change", "asked"),
     [
-        ("systemPrompt", "Close names: systemMessagePrompt."),
-        ("webhook", "has no field 'webhook'. Leave it out. Its fields: "),
+        ({"credential_requirements": ["somethingElse"]}, ["openAIApi"]),
+        ({"nodes": [planned_as("chatOpenAI", existing=True)]}, []),
+        ({"declined": "There is no such node."}, []),
+        (
+            {"nodes": [planned_as("llmAgentflow")], "credential_requirements": ["anthropicApi", "madeUpApi"]},
+            ["anthropicApi"],
+        ),
+        (
+            {
+                "nodes": [*GOOD_PLAN["nodes"], planned_as("RedisBackedChatMemory")],
+                "credential_requirements": ["redisCacheApi", "x"],
+            },
+            ["openAIApi", "redisCacheApi"],
+        ),
     ],
+    ids=["of its nodes", "of an existing node", "declined", "inside of a step", "optional"],
 )
-async def test_an_unknown_field_goes_back_with_close_names_only(param: str, said: str, catalogue: NodeStore) -> None:
-    wrong = {**GOOD_PLAN, "values": [{"node_id": "conversationChain_0", "param": param, "value": "x"}]}
-    engine = ScriptedEngine(wrong, GOOD_PLAN)
-    await reasoner(engine).plan(plan_request(catalogue))
+async def test_a_plan_asks_for_the_credentials_that_its_nodes_take(
+    change: dict[str, Any], asked: list[str], catalogue: NodeStore
+) -> None:
+    request = plan_request(catalogue, flow=flow_of({"chatOpenAI_0": "chatOpenAI"}))
+    if not any(node.get("existing") for node in change.get("nodes", ())):
+        request = plan_request(catalogue)
+    result = await reasoner(ScriptedEngine({**GOOD_PLAN, **change})).plan(request)
+    assert result.value.credential_requirements == asked
+    assert bool(result.value.nodes) == ("declined" not in change)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (
+            {"values": [{"node_id": "conversationChain_0", "param": "systemPrompt", "value": "x"}]},
+            "Close names: systemMessagePrompt.",
+        ),
+        (
+            {"values": [{"node_id": "conversationChain_0", "param": "webhook", "value": "x"}]},
+            "has no field 'webhook'. Leave it out. Its fields: ",
+        ),
+        ({"nodes": [planned_as("bufferedMemory")]}, "Close names: bufferMemory"),
+        (
+            {
+                "nodes": [*GOOD_PLAN["nodes"], planned_as("codeTextSplitter")],
+                "values": [{"node_id": "codeTextSplitter_0", "param": "language", "value": "klingon"}],
+            },
+            "'klingon' is not an option of codeTextSplitter_0.language. Options: c, cobol, cpp",
+        ),
+    ],
+    ids=["close field", "no field", "node", "option"],
+)
+async def test_p25_what_a_plan_invents_goes_back_with_the_names_that_there_are(
+    change: dict[str, Any], said: str, catalogue: NodeStore
+) -> None:
+    engine = ScriptedEngine({**GOOD_PLAN, **change}, GOOD_PLAN)
+    assert (await reasoner(engine).plan(plan_request(catalogue))).tries == 2
     assert said in last_text(engine)
     assert "Close names: ." not in last_text(engine)
-
-
-async def test_p25_invented_node_goes_back_with_close_names(catalogue: NodeStore) -> None:
-    wrong = json.loads(json.dumps(GOOD_PLAN).replace('"bufferMemory"', '"bufferedMemory"'))
-    engine = ScriptedEngine(wrong, GOOD_PLAN)
-    result = await reasoner(engine).plan(plan_request(catalogue))
-    assert result.tries == 2
-    assert "bufferedMemory" in last_text(engine)
-    assert "bufferMemory" in last_text(engine).split("Close names:")[1]
-
-
-async def test_declined_plan_has_no_nodes(catalogue: NodeStore) -> None:
-    result = await reasoner(ScriptedEngine({**GOOD_PLAN, "declined": "There is no such node."})).plan(
-        plan_request(catalogue)
-    )
-    assert (result.value.nodes, result.value.credential_requirements) == ([], [])
-
-
-@pytest.mark.parametrize(
-    ("change", "problem"),
-    [
-        ({"nodes": []}, "`nodes` is empty"),
-        ({"nodes": [*GOOD_PLAN["nodes"], GOOD_PLAN["nodes"][0]]}, "occurs twice"),
-    ],
-)
-async def test_plan_that_says_nothing_or_twice_goes_back(
-    change: dict[str, Any], problem: str, catalogue: NodeStore
-) -> None:
-    with pytest.raises(ModelOutputError, match=problem):
-        await reasoner(ScriptedEngine({**GOOD_PLAN, **change})).plan(plan_request(catalogue))
 
 
 async def test_p93_a_plan_of_agentflow_steps_is_an_agentflow_whatever_the_answer_says(catalogue: NodeStore) -> None:
@@ -350,21 +352,20 @@ async def test_p93_a_plan_of_agentflow_steps_is_an_agentflow_whatever_the_answer
     assert "maxLoopCount" in system
 
 
-async def test_p93_a_mix_of_both_kinds_goes_back(catalogue: NodeStore) -> None:
-    mixed = [{"node_id": f"{name}_0", "node_name": name, "purpose": "x"} for name in ("startAgentflow", "chatOpenAI")]
-    with pytest.raises(ModelOutputError, match="FLOW_KIND_MIX"):
-        await reasoner(ScriptedEngine({**GOOD_PLAN, "nodes": mixed})).plan(plan_request(catalogue))
-
-
 @pytest.mark.parametrize(
     ("change", "problem"),
     [
         ({"removals": ["nobody_0"]}, "`removals` names 'nobody_0'"),
         ({"values": [{"node_id": "nobody_0", "param": "x", "value": 1}]}, "neither planned nor in the flow"),
         ({"values": [{"node_id": "chatOpenAI_0", "param": "temprature", "value": 1}]}, "temperature"),
+        ({"nodes": []}, "`nodes` is empty"),
+        ({"nodes": [*GOOD_PLAN["nodes"], GOOD_PLAN["nodes"][0]]}, "occurs twice"),
+        ({"nodes": [planned_as("startAgentflow"), planned_as("chatOpenAI")]}, "FLOW_KIND_MIX"),
     ],
 )
-async def test_a_plan_names_what_exists(change: dict[str, Any], problem: str, catalogue: NodeStore) -> None:
+async def test_p93_a_plan_names_what_exists_once_and_of_one_kind(
+    change: dict[str, Any], problem: str, catalogue: NodeStore
+) -> None:
     with pytest.raises(ModelOutputError, match=problem):
         await reasoner(ScriptedEngine({**GOOD_PLAN, **change})).plan(plan_request(catalogue))
 
@@ -457,18 +458,6 @@ async def test_p83_a_plan_accounts_for_every_part_or_the_rest_is_not_understood(
     assert [part.quote for part in result.value.not_done] == ["and a pony"]
     assert "\u201cand a pony\u201d: not understood" in plan_markdown(result.value)
     assert "p3 (requirement): and a pony" in engine.calls[0][0][0].content
-
-
-async def test_a_planned_value_that_is_no_option_goes_back_with_all_options(catalogue: NodeStore) -> None:
-    splitter = {"node_id": "codeTextSplitter_0", "node_name": "codeTextSplitter", "purpose": "splits"}
-    wrong = {"node_id": "codeTextSplitter_0", "param": "language", "value": "klingon"}
-    engine = ScriptedEngine(
-        {**GOOD_PLAN, "nodes": [*GOOD_PLAN["nodes"], splitter], "values": [wrong]},
-        {**GOOD_PLAN, "nodes": [*GOOD_PLAN["nodes"], splitter], "values": [{**wrong, "value": "python"}]},
-    )
-    result = await reasoner(engine).plan(plan_request(catalogue))
-    assert (result.tries, result.value.values[0].value) == (2, "python")
-    assert "'klingon' is not an option of codeTextSplitter_0.language. Options: c, cobol, cpp" in last_text(engine)
 
 
 async def test_an_ambiguous_intent_without_questions_is_taken_without_asking_again() -> None:
@@ -729,22 +718,6 @@ async def test_hostile_requirement_stands_inside_its_tag() -> None:
     assert hostile not in system
 
 
-async def test_existing_node_in_a_plan_needs_no_credential(catalogue: NodeStore) -> None:
-    nodes = [{**GOOD_PLAN["nodes"][1], "existing": True}]
-    result = await reasoner(ScriptedEngine({**GOOD_PLAN, "nodes": nodes})).plan(
-        plan_request(catalogue, flow=flow_of({"chatOpenAI_0": "chatOpenAI"}))
-    )
-    assert result.value.credential_requirements == []
-
-
-async def test_ops_keep_what_the_model_wrote(catalogue: NodeStore) -> None:
-    result = await reasoner(ScriptedEngine(GOOD_OPS)).patch(patch_request(catalogue))
-    assert isinstance(result.value, OpsAnswer)
-    assert result.value.ops[0] == AddNode(
-        node_name="chatOpenAI", node_id="chatOpenAI_0", params={"modelName": "gpt-4o"}
-    )
-
-
 async def test_thinking_and_comments_around_ops_cost_no_second_call(catalogue: NodeStore) -> None:
     thought = '<think>Or {"ops": [{"op_type": "RemoveNode", "node_id": "x_0"}]}?</think>'
     text = json.dumps(GOOD_OPS, indent=1).replace('"ops": [', '"ops": [ // both are new')
@@ -752,6 +725,8 @@ async def test_thinking_and_comments_around_ops_cost_no_second_call(catalogue: N
     result = await reasoner(engine).patch(patch_request(catalogue))
     assert isinstance(result.value, OpsAnswer)
     assert (result.tries, [op.op_type for op in result.value.ops]) == (1, ["AddNode", "AddNode"])
+    named = {"node_name": "chatOpenAI", "node_id": "chatOpenAI_0"}
+    assert result.value.ops[0] == AddNode(**named, params={"modelName": "gpt-4o"})
 
 
 # --- what a plan says about an existing flow ----------------------------------------------------------------------
@@ -785,34 +760,29 @@ async def parts_of(answer: dict[str, Any], store: NodeStore, **request: Any) -> 
 
 
 @pytest.mark.parametrize(
-    ("account", "more", "state"),
+    ("account", "more", "state", "goes_back"),
     [
-        ({"nodes": ["calculator_0"]}, {}, "assumed"),
-        ({"nodes": ["calculator_0"]}, {"removals": ["calculator_0"]}, "covered"),
-        ({"nodes": ["calculator_0"]}, {"kept": ["calculator_0"]}, "covered"),
-        ({"nodes": ["calculator_0"], "reason": "It was never used."}, {}, "covered"),
+        ({"nodes": ["calculator_0"]}, {}, "assumed", True),
+        ({"nodes": ["calculator_0"]}, {"removals": ["calculator_0"]}, "covered", False),
+        ({"nodes": ["calculator_0"]}, {"kept": ["calculator_0"]}, "covered", False),
+        ({"nodes": ["calculator_0"], "reason": "It was never used."}, {}, "covered", False),
+        ({"reason": "A greeting; nothing to build."}, {}, "assumed", False),
+        (
+            {},
+            {"values": [{"node_id": "chatOpenAI_0", "param": "temperature", "value": 0.1, "part": "p1"}]},
+            "covered",
+            False,
+        ),
     ],
-    ids=["left alone", "removed", "kept", "with a reason"],
+    ids=["left alone", "removed", "kept", "with a reason", "nothing to build", "named by a value"],
 )
-async def test_a_node_that_the_plan_leaves_alone_covers_nothing(
-    account: Any, more: Any, state: str, catalogue: NodeStore
+async def test_a_part_is_covered_by_what_the_plan_does_and_by_no_node_that_it_leaves_alone(
+    account: Any, more: Any, state: str, goes_back: bool, catalogue: NodeStore
 ) -> None:
     cold = {"node_id": "chatOpenAI_0", "param": "temperature", "value": 0.1}
-    answer = changed(values=[cold], parts=[{"id": "p1", "state": "covered", **account}], **more)
-    states, told = await parts_of(answer, catalogue)
-    assert states == [state]
-    assert bool(told) is (state == "assumed")
-
-
-async def test_a_part_with_nothing_to_build_needs_a_reason_and_no_node(catalogue: NodeStore) -> None:
-    cold = {"node_id": "chatOpenAI_0", "param": "temperature", "value": 0.1}
-    greeting = {"id": "p1", "state": "covered", "reason": "A greeting; nothing to build."}
-    assert await parts_of(changed(values=[cold], parts=[greeting]), catalogue) == (["assumed"], "")
-
-
-async def test_a_value_that_names_a_part_covers_it(catalogue: NodeStore) -> None:
-    cold = {"node_id": "chatOpenAI_0", "param": "temperature", "value": 0.1, "part": "p1"}
-    assert await parts_of(changed(values=[cold]), catalogue) == (["covered"], "")
+    parts = [{"id": "p1", "state": "covered", **account}] if account else []
+    states, told = await parts_of(changed(**{"values": [cold], "parts": parts, **more}), catalogue)
+    assert (states, bool(told)) == ([state], goes_back)
 
 
 async def test_a_repair_accounts_for_a_node_that_is_removed_already(catalogue: NodeStore) -> None:
@@ -849,13 +819,6 @@ async def test_a_line_that_the_plan_takes_away_must_be_there(catalogue: NodeStor
         await reasoner(ScriptedEngine(without("calculator_0", input="memory"))).plan(request)
     with pytest.raises(ModelOutputError, match="no line leads from 'chatOpenAI_0'"):
         await reasoner(ScriptedEngine(without("chatOpenAI_0"))).plan(request)
-
-
-async def test_an_optional_credential_that_the_plan_names_is_asked_for(catalogue: NodeStore) -> None:
-    memory = {"node_id": "RedisBackedChatMemory_0", "node_name": "RedisBackedChatMemory", "purpose": "remembers"}
-    named = {**GOOD_PLAN, "nodes": [*GOOD_PLAN["nodes"], memory], "credential_requirements": ["redisCacheApi", "x"]}
-    result = await reasoner(ScriptedEngine(named)).plan(plan_request(catalogue))
-    assert result.value.credential_requirements == ["openAIApi", "redisCacheApi"]
 
 
 async def test_a_plan_for_a_change_has_the_kind_of_the_flow(catalogue: NodeStore) -> None:
