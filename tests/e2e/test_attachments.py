@@ -8,9 +8,8 @@ from uuid import uuid4
 import pytest
 
 from flowise_dev_agent.devkit.standin import ModelStandIn
-from flowise_dev_agent.flowise import ChatflowCreate, FlowiseClient
+from flowise_dev_agent.flowise import FlowiseClient
 from flowise_dev_agent.flowise.document_stores import VectorSpec
-from flowise_dev_agent.patch import AddNode, GraphIR, Schemas, compile_ops
 from flowise_dev_agent.patch.model.placeholders import placeholder_file
 from tests.e2e.people import SharedService, answer, events_of, http_of, ok
 from tests.e2e.scripted import DONE, READS, SEARCHES, model_environment, script
@@ -144,52 +143,6 @@ async def test_a_store_that_the_flow_reads_goes_with_a_rollback_and_files_come_o
         done = await answer(http, tested, action="rollback")
         assert done["outcome"] == "rolled_back"
         assert made["id"] not in (await http.get("/document-stores")).text
-
-
-@pytest.mark.nightly
-async def test_a_file_that_a_session_adds_to_a_store_goes_with_its_rollback_and_the_store_stays(
-    shared_service: SharedService,
-    flowise_client: FlowiseClient,
-    standin: ModelStandIn,
-    vectors: VectorSpec,
-    schemas: Schemas,
-    stores_of_the_test: None,
-) -> None:
-    name = f"Travel {uuid4().hex[:6]}"
-    store = await flowise_client.create_document_store(name, "of a test")
-    await flowise_client.insert_vectors(store.id, vectors, timeout=30)
-    config = {"selectedStore": store.id}
-    add = AddNode(node_name="documentStoreVS", node_id="documentStoreVS_0", params=config)
-    graph = compile_ops(GraphIR.empty(), [add], schemas)
-    other = await flowise_client.create_chatflow(ChatflowCreate(name="Travel bot", flow_data=graph.flow_data))
-    grows = {"node_id": "documentStoreVS_0", "param": "selectedStore", "value": f"[ADD TO STORE: {name}]"}
-    script(standin, {**SEARCHES, "plan": {**SEARCHES["plan"], "values": [*SEARCHES["plan"]["values"], grows]}})
-    service = await shared_service(**model_environment(standin))
-    async with http_of(service) as http:
-        files = {"file": ("Our handbook.pdf", handbook())}
-        stored = (await http.post("/attachments", files=files)).json()
-        body = {
-            "requirement": f"A bot with GPT-4o that answers from the document store {name}; add our handbook to it",
-            "attachments": [stored["id"]],
-            "test_questions": ["How many days of vacation does Zurich have?"],
-        }
-        planned = await ok(await http.post("/sessions?wait=60", json=body))
-        (grown,) = planned["interrupt"]["data"]["contract"]["document_stores"]
-        assert (grown["id"], grown["chunks"], grown["used_by"]) == (store.id, 1, ["Travel bot"])
-        assert "a rollback leaves them in the vector store" in planned["interrupt"]["data"]["plan"]
-        tested = await answer(http, planned, action="approve")
-        assert tested["interrupt"]["type"] == "result_review", tested["interrupt"]["message"]
-        assert tested["interrupt"]["data"]["tests"][0]["passed"] is True
-        (loader,) = (await flowise_client.get_document_store(store.id)).loaders
-        assert (loader.title, loader.total_chunks) == ("Our handbook.pdf", 1)
-
-        done = await answer(http, tested, action="rollback")
-        said = [one["summary"] for one in await events_of(http, done) if one["type"] == "write"]
-    assert done["outcome"] == "rolled_back"
-    assert any(one.startswith(f"Removed Our handbook.pdf from the document store '{name}'. Its") for one in said), said
-    after = await flowise_client.get_document_store(store.id)
-    assert (after.loaders, after.description) == ([], "of a test")
-    await flowise_client.delete_chatflow(other.id)
 
 
 @pytest.mark.nightly

@@ -4,9 +4,7 @@ import asyncio
 import json
 import re
 from collections.abc import AsyncIterator, Iterator
-from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import httpx2
 import pytest
@@ -25,9 +23,6 @@ from tests.fixtures.receiver import Receiver, running_receiver
 from tests.support.sessions import ASSISTANT
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
-
-LARGE = 400
-EVIL = '<img src=x onerror="window.hurt=1"><script>window.hurt=1</script>'
 
 
 @pytest_asyncio.fixture(loop_scope="session")
@@ -154,97 +149,6 @@ async def test_p07_p71_a_stale_base_is_decided_on_the_canvas_and_the_draft_promo
         await expect(page.get_by_text("Accepted").first).to_be_visible(timeout=WORK_MS)
     live = await changing.flowise.get_chatflow(row.id)
     assert (temperature(live), live.deployed, '"theirs"' in live.flow_data) == ("0.2", True, True)
-
-
-def many_nodes(template: dict[str, Any]) -> dict[str, Any]:
-    """The template's nodes over and over, in rows."""
-    nodes = []
-    for number in range(LARGE):
-        node = json.loads(json.dumps(template["nodes"][number % 3]).replace("_0", f"_{number}"))
-        node["position"] = {"x": (number % 20) * 420, "y": (number // 20) * 700}
-        nodes.append(node)
-    chain = [
-        {
-            "source": left["id"],
-            "target": right["id"],
-            "sourceHandle": left["data"]["outputAnchors"][0].get("id", "out"),
-            "targetHandle": f"{right['id']}-input-x-X",
-        }
-        for left, right in pairwise(nodes)
-    ]
-    return {"nodes": nodes, "edges": chain, "viewport": {"x": 0, "y": 0, "zoom": 1}}
-
-
-@pytest.mark.nightly
-async def test_of_400_nodes_only_those_in_sight_are_rendered(site: Site) -> None:
-    row = await site.flow(many_nodes(await site.template("Conversation Chain")))
-    async with site.page(f"/f/{row.id}/default") as page:
-        boxes = page.locator(".react-flow__node")
-        await expect(boxes).to_have_count(LARGE)
-        # It would only cover what is all in sight.
-        await expect(page.get_by_label("Minimap")).to_be_hidden()
-        # So far away that boxes are drawn without what is in them: their lines stay.
-        await expect(page.locator(".edge")).to_have_count(LARGE - 1)
-        assert await changes_while_dragged(page) == []
-        await page.get_by_label("Zoom").get_by_role("button", name="Zoom In").click(click_count=12)
-        await fewer(boxes, 60)
-        await expect(page.get_by_label("Minimap")).to_be_visible()
-        skip = page.get_by_role("button", name="Skip the canvas")
-        await skip.focus()
-        await page.keyboard.press("Enter")
-        await expect(page.locator(".react-flow :focus, .skip-canvas:focus")).to_have_count(0)
-        await boxes.first.focus()
-        await page.keyboard.press("Enter")
-        await expect(page.locator(".node-details")).to_be_visible()
-
-
-async def changes_while_dragged(page: Page) -> list[str]:
-    """What changes in the document while the canvas is dragged a little, other than where things are."""
-    await page.evaluate("""() => {
-        window.changes = [];
-        const placed = [".react-flow__viewport", ".sight"];
-        new MutationObserver((list) => {
-            for (const {target, type, attributeName} of list)
-                if (!placed.some((one) => target.matches(one)) && attributeName !== "class")
-                    window.changes.push(`${type} ${attributeName} ${target.className}`);
-        }).observe(document.querySelector(".canvas"), {subtree: true, childList: true, attributes: true});
-    }""")
-    box = await page.locator(".react-flow__pane").bounding_box()
-    view = page.locator(".react-flow__viewport")
-    before = await view.get_attribute("style")
-    assert box
-    await page.mouse.move(box["x"] + 5, box["y"] + box["height"] - 5)
-    await page.mouse.down()
-    await page.mouse.move(box["x"] + 15, box["y"] + box["height"] - 15, steps=8)
-    await page.mouse.up()
-    await expect(view).not_to_have_attribute("style", before or "")
-    return await page.evaluate("window.changes")
-
-
-async def fewer(boxes: Any, limit: int) -> None:
-    async with asyncio.timeout(20):
-        while await boxes.count() >= limit:  # noqa: ASYNC110 - the browser sends no event
-            await asyncio.sleep(0.05)
-
-
-@pytest.mark.nightly
-async def test_p70_an_agentflow_with_its_notes_and_texts_is_drawn_and_no_script_runs(site: Site) -> None:
-    flow = await site.template("Agentic RAG")
-    note = next(node for node in flow["nodes"] if node["type"] == "stickyNote")
-    note["data"]["inputs"]["note"] = EVIL
-    agent = next(node for node in flow["nodes"] if node["data"]["name"] == "llmAgentflow")
-    agent["data"]["label"] = f"Writer {EVIL}"
-    row = await site.flow(flow, "AGENTFLOW")
-    async with site.page(f"/f/{row.id}/default", viewport={"width": 390, "height": 844}) as page:
-        await page.get_by_role("button", name="Picture").click()
-        await expect(page.get_by_role("list", name="The flow as a list")).to_contain_text("Writer <")
-        await page.get_by_role("button", name="As a list").click()
-        await expect(page.locator(".react-flow__node")).to_have_count(len(flow["nodes"]))
-        await expect(page.locator(".edge")).to_have_count(len(flow["edges"]))
-        await expect(page.locator(".fnode.note", has_text="<script>")).to_have_count(1)
-        assert await page.evaluate("window.hurt") is None
-        await expect(page.locator(".way-back")).to_have_count(1)
-        assert await page.locator("main img:not([src^='data:image/']), main script").count() == 0
 
 
 @pytest.mark.nightly

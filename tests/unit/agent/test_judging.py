@@ -572,25 +572,12 @@ async def test_an_iteration_that_is_not_offered_is_refused() -> None:
         await made.answer(action="accept", iteration=7)
 
 
-def test_p83_a_part_that_is_only_told_to_the_model_is_not_done() -> None:
-    told = Part(id="p1", quote="be kind", state="covered", values=["conversationChain_0.systemMessagePrompt"])
-    set_ = Part(id="p2", quote="temperature 0.2", state="covered", values=["chatOpenAI_0.temperature"])
-    found = verdict(Verdict(done=True), contract(parts=[told, set_]), data=flow("chatOpenAI"), by_model=False)
-    assert [part.state for part in found.parts] == ["not_shown", "done"]
-
-
 def test_p83_a_part_of_which_some_is_only_told_to_the_model_is_not_done() -> None:
     values = ["chatAnthropic_0.modelName", "conversationChain_0.systemMessagePrompt"]
     some = Part(id="p1", quote="Claude, return top 6", state="covered", values=values)
     (part,) = verdict(Verdict(done=True), contract(parts=[some]), by_model=False).parts
     assert part.state == "not_shown"
     assert part.reason.startswith("Some of it is said to the model")
-
-
-def test_a_part_whose_node_was_to_go_is_done_without_it() -> None:
-    gone = Part(id="p1", quote="without the calculator", state="covered", nodes=["calculator_0"])
-    assert verdict(vote(), contract(parts=[gone], removals=["calculator_0"])).parts[0].state == "done"
-    assert verdict(vote(), contract(parts=[gone])).parts[0].state == "missing"
 
 
 @pytest.mark.parametrize(

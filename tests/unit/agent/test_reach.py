@@ -1,6 +1,5 @@
 """Red team: ops that somebody else's text made a model write. None may reach further than the approved plan."""
 
-import time
 from typing import Any
 
 import pytest
@@ -169,18 +168,6 @@ def test_an_address_of_the_plan_is_covered_without_a_dot_too(catalogue: NodeStor
     local = contract(planned("chatOpenAI_0"), values=[value("chatOpenAI_0", "basepath", "http://models:8000/v1")])
     assert refused([colder("basepath", "http://models:8000/v1")], local, catalogue) == []
     assert refused([colder("basepath", f"http://models:8000@{EVIL}/v1")], local, catalogue) != []
-
-
-@pytest.mark.parametrize(
-    "text", ["[" * 20_000, "{" * 20_000, "a://" * 8_000, "a." * 16_000, "@" * 32_000, "/" * 32_000]
-)
-def test_p86_odd_texts_are_read_in_no_time(text: str, catalogue: NodeStore) -> None:
-    schema = catalogue.schemas["chatOpenAI"]
-    began = time.process_time()
-    addresses_in(text)
-    reached("basepath", text, schema)
-    reached("baseOptions", text, schema)
-    assert time.process_time() - began < 1
 
 
 def test_words_paths_and_placeholders_are_no_hosts(catalogue: NodeStore) -> None:

@@ -42,9 +42,6 @@ def test_other_questions_leave_nothing() -> None:
     assert result_of(interrupt_of("plan_approval")) is None
 
 
-KEY = "sk-" + "a1B2" * 8
-
-
 def question(**contract: Any) -> Interrupt:
     approaches = [{"label": "Short", "description": ""}, {"label": "Long", "description": ""}]
     return interrupt_of("plan_approval", plan="...", contract=plan(**contract).model_dump(), approaches=approaches)
@@ -63,14 +60,6 @@ def test_an_approved_plan_stays_with_what_the_answer_made_of_it() -> None:
     assert "## Test questions\n- “Why?”\n" in view.text
     assert "Who are you?" not in view.text
     assert view.contract.credential_requirements == ["openAIApi"]
-
-
-def test_a_key_that_was_typed_into_a_requirement_does_not_stay_with_the_plan() -> None:
-    kept = approved(question(goal=f"Use {KEY}", steps=[f"Do as said: {KEY}"]), action="approve")
-    assert KEY not in str(kept)
-    assert kept is not None
-    assert kept.contract is not None
-    assert kept.contract.steps == ["Do as said: [secret]"]
 
 
 def test_a_plan_that_is_not_approved_is_not_kept() -> None:

@@ -145,13 +145,6 @@ async def test_p65_starts_by_rest_and_mcp_share_one_count(make_app: MakeApp, eng
     assert [name for name, _ in engine.service.calls].count("start") == 2
 
 
-async def test_p65_zero_is_off_for_agents_too(make_app: MakeApp, engine: EngineDouble) -> None:
-    engine.service.ended.set()
-    async with running(make_app(rate_limit_sessions_per_min=0)) as http, mcp_client(http) as client:
-        results = [await client.call_tool("start_session", {"requirement": "x", "wait_secs": 0}) for _ in range(12)]
-    assert not any(result.is_error for result in results)
-
-
 async def test_metrics_know_the_route(make_app: MakeApp) -> None:
     def count() -> float:
         return value_of("fda_http_request_duration_seconds_count", method="POST", route="/mcp", status=200)

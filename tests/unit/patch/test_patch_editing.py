@@ -2,7 +2,6 @@
 
 import json
 from dataclasses import asdict
-from typing import Any
 
 import pytest
 
@@ -31,7 +30,7 @@ from flowise_dev_agent.patch import (
     diff,
     validate_flow,
 )
-from tests.fixtures.golden_flows import GOLDEN, NOWHERE, agentflow, chat, llm_chain, rag, tool_agent
+from tests.fixtures.golden_flows import NOWHERE, agentflow, chat, llm_chain, rag, tool_agent
 
 UUID = NOWHERE["openAIApi"]
 OTHER = "22222222-2222-4222-8222-222222222222"
@@ -364,15 +363,6 @@ def test_an_edited_flow_is_text_of_its_own_document(schemas: Schemas) -> None:
 
 
 # --- Taking apart ------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("build", [*GOLDEN.values(), agentflow], ids=lambda build: build.__name__)
-def test_what_is_compiled_can_be_taken_apart_and_built_again(schemas: Schemas, build: Any) -> None:
-    flow = compile_ops(GraphIR.empty(), build(NOWHERE), schemas)
-
-    again = compile_ops(GraphIR.empty(), decompile(flow.flow_data, schemas), schemas)
-
-    assert again.flow_data == flow.flow_data
 
 
 def test_ops_of_a_flow_hold_only_what_differs_from_a_fresh_one(schemas: Schemas) -> None:

@@ -26,7 +26,6 @@ from flowise_dev_agent.patch import (
 )
 from flowise_dev_agent.patch.model.json_text import dump_json, is_uuid
 from flowise_dev_agent.patch.model.node import new_node
-from flowise_dev_agent.redaction import holds_secret
 from tests.fixtures.golden_flows import GOLDEN, NOWHERE
 
 _BUILDERS = sorted(GOLDEN)
@@ -122,30 +121,6 @@ def test_compiling_on_a_fresh_flow_gives_the_bytes_of_compiling_on_its_text(sche
         on_text = compile_ops(GraphIR.from_flow_data(base.flow_data), change, schemas)
 
         assert on_fresh.flow_data == on_text.flow_data
-
-
-_KEYS = [
-    "sk-" + "a" * 20,
-    "gsk_" + "a" * 20,
-    "hf_" + "a" * 20,
-    "xai-" + "a" * 20,
-    "pcsk_" + "a" * 20,
-    "AKIA" + "A" * 16,
-    "AIza" + "a" * 35,
-    *(f"gh{kind}_" + "a" * 36 for kind in "pousr"),
-    "github_pat_" + "a" * 22,
-    *(f"xox{kind}-" + "a" * 10 for kind in "abeoprs"),
-    "Bearer " + "a" * 20,
-    "bearer".capitalize() + "\t" + "a" * 20,
-    "-----BEGIN PRIVATE KEY-----",
-    "-----BEGIN RSA PRIVATE KEY-----",
-]
-
-
-@pytest.mark.parametrize("key", _KEYS)
-def test_every_form_of_a_key_is_found_in_any_text(key: str) -> None:
-    assert holds_secret(key)
-    assert holds_secret({"a": ["b", f"{'a long prompt. ' * 200}{key} and more"]})
 
 
 @pytest.mark.parametrize(

@@ -590,21 +590,6 @@ def test_assistants_are_checked_by_shape_alone_and_say_so(schemas: Schemas) -> N
     assert [f.code for f in _validate(flow, schemas, kind="WORKFLOW")] == ["KIND_UNKNOWN"]
 
 
-def test_p27_custom_tool_that_the_server_does_not_have_is_found_when_its_tools_are_known(schemas: Schemas) -> None:
-    flow = _build(schemas, "tool_agent")
-    _add(
-        flow,
-        schemas,
-        AddNode(node_name="customTool", node_id="customTool_0", params={"selectedTool": UUID}),
-        Connect(source_node_id="customTool_0", target_node_id="toolAgent_0", target_anchor="tools"),
-    )
-
-    assert _validate(flow, schemas) == _validate(flow, schemas, server={"custom tool": {UUID: "weather"}}) == []
-    (finding,) = _validate(flow, schemas, server={"custom tool": {"22222222-2222-4222-8222-222222222222": "weather"}})
-    assert (finding.code, finding.where, finding.field) == ("UNKNOWN_TOOL", "customTool_0", "selectedTool")
-    assert "weather" in finding.allowed[0]
-
-
 @pytest.mark.parametrize(
     ("text", "good"),
     [

@@ -2,8 +2,6 @@
 
 import re
 
-import pytest
-
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.models.messages import Prompt
 from flowise_dev_agent.patch import Finding, SetParam
@@ -82,10 +80,3 @@ def test_no_text_can_close_its_tag_or_open_another(catalogue: NodeStore) -> None
 def test_p31_no_text_reaches_the_stable_part(catalogue: NodeStore) -> None:
     harmless = [prompt.system for prompt in prompts("a bot", catalogue)]
     assert [prompt.system for prompt in prompts(HOSTILE, catalogue)] == harmless
-
-
-@pytest.mark.parametrize("key", KEYS)
-def test_a_pasted_key_reaches_no_prompt(catalogue: NodeStore, key: str) -> None:
-    for prompt in prompts(f"A bot with the key {key}.", catalogue):
-        assert key not in prompt.system + prompt.user
-        assert "[secret]" in prompt.user

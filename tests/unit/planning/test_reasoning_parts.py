@@ -7,12 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic import BaseModel
 
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.models import ReasoningEngine
 from flowise_dev_agent.models.messages import EngineResponse
-from flowise_dev_agent.models.parsing import UnusableOutputError, parse_model, parse_object
+from flowise_dev_agent.models.parsing import parse_object
 from flowise_dev_agent.models.prices import cost
 from flowise_dev_agent.patch import NodeSchema
 from flowise_dev_agent.patch.model.agentflow import NOTE_NAMES
@@ -37,45 +36,6 @@ class NoEngine(ReasoningEngine):
 
     async def aclose(self) -> None:
         return None
-
-
-class _Thing(BaseModel):
-    name: str
-    count: int
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        '{"name": "a", "count": 1}',
-        'Sure!\n```json\n{"name": "a", "count": 1}\n```',
-        'The answer is {"name": "a", "count": 1}. I hope {this} helps.',
-        "{'name': 'a', 'count': 1,}",
-        '{"name": "a", "count": 1}\n\n{"name": "b"}',
-    ],
-)
-def test_object_is_found_in_what_models_write(text: str) -> None:
-    assert parse_object(text)["name"] == "a"
-
-
-@pytest.mark.parametrize(
-    ("text", "problem"),
-    [
-        ("no json here", "no JSON object"),
-        ("[1, 2]", "no JSON object"),
-        ('{"name": "a", "count": [1, 2', "cut off"),
-        ('{"name": "a long text that never', "cut off"),
-    ],
-)
-def test_p05_unusable_text_is_named(text: str, problem: str) -> None:
-    with pytest.raises(UnusableOutputError, match=problem):
-        parse_object(text)
-
-
-def test_problems_name_the_fields() -> None:
-    with pytest.raises(UnusableOutputError) as caught:
-        parse_model('{"name": 3}', _Thing)
-    assert [problem.split(":")[0] for problem in caught.value.problems] == ["name", "count"]
 
 
 def test_p62_nul_and_lone_surrogates_do_not_get_through() -> None:
