@@ -84,6 +84,8 @@ def _branches(
     for edge in flow.edges:
         if edge.source == node.id and (target := flow.node(edge.target)):
             targets.setdefault(edge.output_name or "", []).append(titles.get(target.id, masked(target.label)))
+    if node.name == v2.LOOP and (back := flow.node(v2.loop_target_id(str(node.inputs.get(v2.LOOP_TARGET) or "")))):
+        return [Branch(to=titles.get(back.id, masked(back.label)))]
     if not names:
         return [Branch(to=one) for found in targets.values() for one in found]
     led = [(names.get(output, output), to) for output in {**names, **targets} for to in targets.get(output, [""])]

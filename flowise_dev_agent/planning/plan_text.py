@@ -30,6 +30,8 @@ _ABOVE, _GOAL, _QUOTES, _POINTER = 120, 50, 40, 6
 _NAMES, _COVERING = 8, 3
 #: Steps for whose branches and limits code adds tests.
 _FORKS: Final = frozenset({v2.CONDITION, v2.CONDITION_AGENT, v2.HUMAN_INPUT, v2.LOOP})
+#: End of the name of a field in a path.
+_ROOT: Final = re.compile(r"[.\[]")
 _SENTENCE_END: Final = re.compile(r"(?<=[.!?])\s+")
 #: Headings of stored plans in languages that this service no longer writes.
 _FORMER_HEADINGS: Final = {
@@ -168,7 +170,15 @@ class _Words:
         self._said = partial(say_in, language)
         named = {one.node_id: one.label or one.node_name for one in plan.nodes} | given.names
         self._names = {id_: visible(" ".join(name.split())) for id_, name in named.items()}
-        self.values = ValueText(given.values, self._names, self.text, self._said, full=full).lines()
+        types = {one.node_id: one.node_name for one in plan.nodes}
+        branching = {one.node_id for one in given.outline if any(way.name for way in one.leads_to)}
+        in_outline = {(id_, v2.BRANCHES_FROM.get(types.get(id_, ""))) for id_ in branching}
+        values = [
+            one
+            for one in given.values
+            if one.old is not None or (one.node_id, _ROOT.split(one.param, maxsplit=1)[0]) not in in_outline
+        ]
+        self.values = ValueText(values, self._names, self.text, self._said, full=full).lines()
         called = reached(plan.capability, self._said) if plan.capability else []
         self._hosts = [host for host in called if host not in given.hosts_in_text]
         named_hosts = self._hosts if len(self._hosts) <= _NAMES + 1 else []
@@ -252,6 +262,7 @@ class _Words:
             return f"**{' '.join(filter(None, [steps.get(title), self.text(title)]))}**"
 
         lines: list[str] = []
+        led_to = {way.to for one in given for way in one.leads_to}
         for one, follower in itertools.zip_longest(given, given[1:]):
             mark = f" ({self._said(f'plan.mark.{one.state}')})" if self._plan.operation == "update" else ""
             lines.append(f"{'  ' * one.depth}{step(one.title)}{mark}{self._about(one.purpose)}")
@@ -262,6 +273,9 @@ class _Words:
                     lines.append(f"{'  ' * (one.depth + 1)}{name}" + (f" → {target}" if way.known else ""))
                 elif follower is None or way.to != follower.title:
                     lines.append(f"{'  ' * (one.depth + 1)}{self._said('plan.leads_on', target=target)}")
+            # The next line is no way on from a step that has none.
+            if not one.leads_to and not one.depth and one.title in led_to and follower:
+                lines[-1] += f" → {self._said('plan.branch_ends')}"
         return _indented(lines)
 
     def covered(self) -> list[str]:
@@ -286,7 +300,10 @@ class _Words:
 
     def quote(self, part: Part) -> str:
         """Words of the person that a part is about."""
-        return f"\u201c{self.text(translated(part.worded('quote'), self._language))}\u201d"
+        return self._quoted(translated(part.worded("quote"), self._language))
+
+    def _quoted(self, words: str) -> str:
+        return self._said("quoted", words=self.text(words))
 
     def _reason(self, part: Part) -> str:
         return self.text(translated(part.worded("reason"), self._language))
@@ -321,7 +338,7 @@ class _Words:
     def test(self, case: TestCase) -> str:
         """All turns of a test conversation."""
         said_by_code = case.input != "chat" and not case.payload
-        words = " → ".join(f"\u201c{self.text(turn)}\u201d" for turn in case.turns)
+        words = " → ".join(map(self._quoted, case.turns))
         words = self._said(f"plan.test.{case.input}") if said_by_code else words
         decisions = ", ".join(self._said(f"plan.person_{one}") for one in case.human)
         return f"{words} ({decisions})" if decisions else words

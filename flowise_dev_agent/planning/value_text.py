@@ -25,7 +25,10 @@ _AROUND: Final = 1
 _SENTENCE_END: Final = re.compile(r"(?<=[.!?])\s+")
 #: Field of a row in a list.
 _IN_ROW: Final = re.compile(r"(.+)\[\d+\]\.(\w+)")
+_NUMBER: Final = re.compile(r"\[(\d+)\]\.\w+$")
 _ROLES: Final = ("system", "developer", "user", "assistant")
+#: End of a paragraph in the editor's markup.
+_PARAGRAPH: Final = re.compile(r"</p>\s*")
 _VARIABLE: Final = re.compile(r"\{\{\s*([^{}]{1,200}?)\s*\}\}")
 #: Labels of fields and options.
 Words: TypeAlias = Mapping[str, str]
@@ -151,7 +154,11 @@ class ValueText:
         name = self.text(value.label or field_name(value.param))
         place = f"{value.param.removesuffix('content')}role"
         role = next((str(one.new) for one in self._values if (one.node_id, one.param) == (value.node_id, place)), "")
-        return f"{name} ({self._said(f'plan.role.{role}')})" if value.param != place and role in _ROLES else name
+        if value.param != place and role in _ROLES:
+            return f"{name} ({self._said(f'plan.role.{role}')})"
+        # Rows of one list have the same fields.
+        row = _NUMBER.search(value.param)
+        return f"{self.text(value.list_label)} {int(row[1]) + 1}, {name}" if row and value.list_label else name
 
     def _readable(self, value: JsonValue, words: Words = NO_WORDS, name: str = "", between: str = "\n") -> str:
         """A value in words: names in place of ids and types, rows and settings as `name: value`. `words` are labels of
@@ -174,9 +181,10 @@ class ValueText:
                 else item
                 for key, item in value.items()
             }
-            return _row(
-                {key: told for key, item in own.items() if (told := self._readable(item, words, key, ", "))}, words
-            )
+            told = {key: self._readable(item, words, key, ", ") for key, item in own.items()}
+            if told.keys() == {"key", "value"}:
+                return f"{told['key']}: {told['value'] or self._said('plan.empty')}"
+            return _row({key: one for key, one in told.items() if one}, words)
         if isinstance(value, list):
             return between.join(told for item in value if (told := self._readable(item, words, name, between)))
         if not isinstance(value, str):
@@ -189,7 +197,7 @@ class ValueText:
                 return self._readable(given, words, name, between)
         if value.startswith("data:") and stands_in(value):
             return self._said("plan.file_to_come")
-        value = without_id(value)
+        value = without_id(value if self._full else _plain(value))
         chosen = words.get(f"{name}={value}") or self._names.get(value)
         if is_uuid(value) and not chosen:
             return self._said("plan.chosen_by_id")
@@ -201,6 +209,11 @@ class ValueText:
             f"{name} ({self._verbatim(item)})" if isinstance(item, dict) else f"{name}: {self._readable(item)}"
             for name, item in fields.items()
         )
+
+
+def _plain(text: str) -> str:
+    """The text as it reads, without the markup that the editor writes in some fields."""
+    return without_markup(_PARAGRAPH.sub("\n", text)) if _PARAGRAPH.search(text) else text
 
 
 def _row(fields: Mapping[str, str], words: Words) -> str:

@@ -8,7 +8,7 @@ from pydantic import ConfigDict, Field
 from flowise_dev_agent.sanitize import shortened
 from flowise_dev_agent.schemas.base import Contract, JsonMapping, JsonObject, JsonValue, Versioned, Worded
 from flowise_dev_agent.schemas.plan import Decision, Decisions
-from flowise_dev_agent.texts import Text, in_brief, listed, text
+from flowise_dev_agent.texts import Text, in_brief, listed, quoted, text
 
 #: Causes of a failure that a model may give. STRUCTURE, LOGIC and INCOMPLETE are flow bugs and iterate; the
 #: others ask the person.
@@ -300,7 +300,7 @@ class Verdict(Versioned, Worded):
         found = [
             (item.worded("reason"), _short(item.worded("text"))) for item in self.criteria if item.state != "shown"
         ] + [
-            (part.worded("reason"), f"“{_short(part.quote)}”")
+            (part.worded("reason"), quoted(_short(part.quote)))
             for part in self.parts
             if part.state not in ("done", "assumed", "not_possible") and (not part.reason or part.reason not in told)
         ]
@@ -313,7 +313,7 @@ class Verdict(Versioned, Worded):
     def not_done(self) -> list[str]:
         """Parts of the requirement that are not possible, with the reason."""
         return [
-            _listed([f"“{_short(part.quote)}”"], part.worded("reason"))
+            _listed([quoted(_short(part.quote))], part.worded("reason"))
             for part in self.parts
             if part.state == "not_possible"
         ]

@@ -51,6 +51,11 @@ def counted(code: str, number: int) -> str:
     return text(f"count.{code}", count=number)
 
 
+def quoted(words: str) -> str:
+    """Words of a person, in the quotation marks of the language."""
+    return text("quoted", words=words)
+
+
 def sentences(*texts: str) -> str:
     """Sentences one after the other; empty ones are left out."""
     given = [one for one in texts if one]

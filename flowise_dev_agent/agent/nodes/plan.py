@@ -45,7 +45,7 @@ from flowise_dev_agent.schemas.document_stores import DocumentStoreView
 from flowise_dev_agent.schemas.event_data import ArtifactData
 from flowise_dev_agent.schemas.plan import Plan
 from flowise_dev_agent.testing.cases import holding
-from flowise_dev_agent.texts import listed, sentences, text
+from flowise_dev_agent.texts import listed, quoted, sentences, text
 
 _QUESTION_CHARS: Final = 60
 #: Tests that a note names.
@@ -147,7 +147,7 @@ async def _with_test_set(
     plan, left_out = plan.with_tests(earlier)
     if not left_out:
         return plan, notes
-    said = listed([f"“{shortened(' '.join(one.turns), _QUESTION_CHARS)}”" for one in left_out[:_MOST_LISTED]])
+    said = listed([quoted(shortened(" ".join(one.turns), _QUESTION_CHARS)) for one in left_out[:_MOST_LISTED]])
     note = kept(text("note.tests_left_out", number=len(left_out), count=len(plan.tests), tests=said))
     others = [one for one in notes if one.code != note.code]
     return plan, [*others, note]

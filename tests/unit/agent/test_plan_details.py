@@ -1,5 +1,6 @@
 """What the person sees of a plan: real names and values, old beside new, and what an approval allows."""
 
+import itertools
 from typing import Any
 
 import pytest
@@ -335,7 +336,7 @@ def test_an_outline_says_where_branches_lead_and_a_test_shows_all_its_turns(cata
         "  - 2a About an order → **3 HTTP**",
         "  - 2b Anything else → **5 Direct Reply**",
         "- **3 HTTP**: x",
-        "- **4 LLM**: x",
+        "- **4 LLM**: x → the flow ends here",
         "- **5 Direct Reply**: x",
     ]
     assert "“My name is Ada.” → “What is my name?”" in shown
@@ -394,7 +395,7 @@ def test_branches_of_a_new_flow_are_sentences_before_it_is_known_where_they_lead
     shown = plan_markdown(wanted, plan_details(wanted, GraphIR.empty(), language, schemas=catalogue.schemas), language)
     said = say_in(language, "plan.condition.largerEqual", left="age", right="5")
     assert f"  - 2a {said}\n  - 2b {say_in(language, 'plan.branch.else')}\n" in shown
-    assert f"**Condition**, Conditions: {said}" in shown
+    assert shown.count(said) == 1
     assert not any(word in shown for word in ("largerEqual", "$form", "proceed", "(number)"))
 
 
@@ -660,3 +661,42 @@ def test_a_plan_in_a_language_that_is_not_spoken_here_says_so_once(catalogue: No
     told = say("plan.summary.in_english")
     for language, times in (("it", 1), ("de", 0), ("en", 0)):
         assert plan_markdown(wanted, language=language).count(told) == times
+
+
+def test_texts_are_shown_as_they_read_and_rows_can_be_told_apart(catalogue: NodeStore) -> None:
+    messages: Any = [{"role": "system", "content": "<p>Be brief.</p><p>Be kind.</p>"}]
+    made: list[PatchOp] = [
+        AddNode(node_name="startAgentflow", node_id="startAgentflow_0"),
+        AddNode(node_name="llmAgentflow", node_id="llmAgentflow_0", params={"llmMessages": messages}),
+    ]
+    base = compile_ops(GraphIR.empty(), made, catalogue.schemas).graph
+    wanted = contract(
+        planned("llmAgentflow_0"),
+        values=[
+            value("llmAgentflow_0", "llmMessages[0].content", "<p>Be brief.</p><p>Be polite.</p>"),
+            value("startAgentflow_0", "startState", [{"key": "remark", "value": ""}]),
+        ],
+        flow_kind="AGENTFLOW",
+    )
+    details = plan_details(wanted, base, schemas=catalogue.schemas)
+    shown = plan_markdown(wanted, details)
+    assert "**LLM**, Messages 1, Content:" in shown
+    assert "- Be kind.\n  + Be polite." in shown
+    assert "Flow State: remark: (empty)" in shown
+    assert "<p>" not in shown
+    assert "p>Be polite." in plan_markdown(wanted, details, full=True)
+
+
+def test_a_loop_says_where_it_goes_back_to_and_quotes_are_those_of_the_language(catalogue: NodeStore) -> None:
+    ids = ("startAgentflow_0", "llmAgentflow_0", "loopAgentflow_0")
+    wanted = plan(
+        nodes=[planned(id_, existing=False) for id_ in ids],
+        values=[value(ids[2], "loopBackToNode", ids[1])],
+        connections=[NamedConnection(source=one, target=two) for one, two in itertools.pairwise(ids)],
+        parts=[Part(id="p1", quote="nochmal", state="covered", nodes=[ids[2]])],
+        flow_kind="AGENTFLOW",
+    )
+    details = plan_details(wanted, GraphIR.empty(), "de", schemas=catalogue.schemas)
+    shown = plan_markdown(wanted, details, "de")
+    assert say_in("de", "plan.leads_on", target="**2 LLM**") in shown
+    assert "„nochmal“" in shown

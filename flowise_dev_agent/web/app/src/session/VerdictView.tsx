@@ -81,7 +81,7 @@ export function VerdictView({ verdict }: { verdict: Verdict }) {
               <ul className="plain states" aria-label={t("Parts of the request")}>
                 {parts.map((part) => (
                   <StateLine key={part.id} state={part.state} level={part.level}>
-                    “{part.quote}” {part.reason && <small>{worded(part, "reason")}</small>}
+                    {t("“{{words}}”", { words: part.quote })} {part.reason && <small>{worded(part, "reason")}</small>}
                   </StateLine>
                 ))}
               </ul>

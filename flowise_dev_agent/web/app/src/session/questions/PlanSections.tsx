@@ -161,7 +161,7 @@ function Parts({ parts, drawn, values }: { parts: Part[]; drawn: Map<string, Pre
                 <span aria-hidden="true">{sign}</span> {t(word)}
               </span>
               <span className="words">
-                <span className="clip-3">“{part.quote}”</span>
+                <span className="clip-3">{t("“{{words}}”", { words: part.quote })}</span>
                 {part.reason && <small className="reason">{worded(part, "reason")}</small>}
                 {nodes.length > 0 && (
                   <button type="button" className="points" {...pointer(part.nodes)}>
