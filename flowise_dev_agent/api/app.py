@@ -22,8 +22,6 @@ from flowise_dev_agent.api.origin import OriginMiddleware
 from flowise_dev_agent.api.routes import (
     attachments,
     audit,
-    deliveries,
-    designs,
     fleet,
     flows,
     health,
@@ -106,8 +104,8 @@ def create_app(settings: Settings, engine: Runtime | None = None) -> FastAPI:
     sign_in.router.add_to(app)
     audit.router.add_to(app)
     knowledge.router.add_to(app)
-    deliveries.router.add_to(app)
-    designs.router.add_to(app)
+    sessions.deliveries_router.add_to(app)
+    sessions.designs_router.add_to(app)
     patterns.memories_router.add_to(app)
     patterns.router.add_to(app)
     health.worker_router.add_to(app)

@@ -6,13 +6,10 @@ from flowise_dev_agent.client.events import EventCalls
 from flowise_dev_agent.client.flows import FlowCalls
 from flowise_dev_agent.client.knowledge import KnowledgeCalls
 from flowise_dev_agent.client.sessions import SessionCalls
-from flowise_dev_agent.client.shares import ShareCalls
 from flowise_dev_agent.client.versions import VersionCalls
 
 
-class AgentClient(
-    EventCalls, SessionCalls, FlowCalls, VersionCalls, KnowledgeCalls, ArtifactCalls, ShareCalls, AdminCalls
-):
+class AgentClient(EventCalls, SessionCalls, FlowCalls, VersionCalls, KnowledgeCalls, ArtifactCalls, AdminCalls):
     """Async client of the service, to be used as a context manager; `SyncAgentClient` is the same without async.
 
     Every call raises `ServiceError` with the service's own text if it answers with a problem, and

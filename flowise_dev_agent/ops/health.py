@@ -1,8 +1,9 @@
-"""Health of this process and of the database, for people, load balancers and Prometheus."""
+"""Health of this process and of the database, for people, load balancers and Prometheus, and the shown settings."""
 
 from collections.abc import Iterator
 from typing import Final
 
+from flowise_dev_agent import __version__
 from flowise_dev_agent.errors import DatabaseUnavailableError
 from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.knowledge.drift import knowledge_health
@@ -15,13 +16,18 @@ from flowise_dev_agent.persistence.read_model import public_statuses
 from flowise_dev_agent.schemas.knowledge import KnowledgeReport
 from flowise_dev_agent.schemas.service import (
     DatabaseState,
+    InstanceSettings,
+    PhaseSettings,
     ProcessHealth,
+    PublicSettings,
     QueueState,
     Readiness,
     WorkerState,
 )
 from flowise_dev_agent.sessions.feed import Feed
+from flowise_dev_agent.settings import Phase, ReasoningSettings, Settings
 
+_PHASES: Final[tuple[Phase, ...]] = ("classify", "plan", "patch", "judge")
 #: Reported statistics of the pool -> their names in the metric.
 _POOL: Final = {"pool_size": "open", "pool_available": "idle", "requests_waiting": "waiting"}
 
@@ -117,3 +123,32 @@ def _of_service(stats: QueueStats | None) -> Iterator[GaugeMetricFamily]:
 
 def _workers(consumers: int) -> int:
     return -(-consumers // CONSUMERS)
+
+
+def public_settings(settings: Settings, reasoning: ReasoningSettings) -> PublicSettings:
+    """Select the settings that matter to people. `reasoning` may come from a stored connection."""
+    server, flowise, limits, retention = settings.server, settings.flowise, settings.limits, settings.retention
+    return PublicSettings(
+        version=__version__,
+        auth=server.api_key is not None,
+        engine=reasoning.engine,
+        phases={
+            phase: PhaseSettings(mode=reasoning.mode_of(phase), model=reasoning.model_for(phase)) for phase in _PHASES
+        },
+        fallback_enabled=reasoning.fallback_enabled,
+        retry_count=reasoning.retry_count,
+        instances=[InstanceSettings(id=item.id, default=index == 0) for index, item in enumerate(flowise.instances)],
+        schema_drift_policy=flowise.schema_drift_policy,
+        limits=limits.model_dump(),
+        retention_days={
+            "sessions": retention.sessions_days,
+            "threads": retention.threads_days,
+            "events": retention.events_days,
+            "artifacts": retention.artifacts_days,
+        },
+        rate_limit_sessions_per_min=server.rate_limit_sessions_per_min,
+        worker_concurrency=server.worker_concurrency,
+        webhooks_signed=bool(server.webhook_secrets),
+        public_base_url=str(server.public_base_url) if server.public_base_url else None,
+        tracing=settings.tracing.key is not None,
+    )

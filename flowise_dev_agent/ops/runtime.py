@@ -23,7 +23,6 @@ from flowise_dev_agent.knowledge.nodes import NodeKnowledge
 from flowise_dev_agent.observability import configure_tracing, sending_spans
 from flowise_dev_agent.ops.catalogue import CatalogueService
 from flowise_dev_agent.ops.connections import Connections
-from flowise_dev_agent.ops.flow_events import FlowEvents
 from flowise_dev_agent.ops.guards import GuardKeeper, GuardService
 from flowise_dev_agent.ops.health import HealthReporter
 from flowise_dev_agent.ops.knowledge_refresh import KnowledgeService, Refresher
@@ -73,7 +72,7 @@ from flowise_dev_agent.sessions.views import ArtifactService
 from flowise_dev_agent.sessions.webhook_payload import render
 from flowise_dev_agent.settings import RetentionSettings, Settings, load_settings
 from flowise_dev_agent.timings import Timings
-from flowise_dev_agent.webhooks.client import WebhookClient
+from flowise_dev_agent.webhooks.client import FlowEvents, WebhookClient
 from flowise_dev_agent.webhooks.service import WebhookConfig, WebhookService
 from flowise_dev_agent.webhooks.worker import DeliveryWorker
 

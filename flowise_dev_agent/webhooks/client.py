@@ -1,4 +1,8 @@
-"""One delivery attempt: signed, to a checked address, for at most 10 s, without following redirects."""
+"""One delivery attempt: signed, to a checked address, for at most 10 s, without following redirects.
+
+Webhooks about flows that people change in Flowise itself (`flow.changed`, `flow.deleted`, `flow.broken`) have no
+session and no queue: the watch sends each until it is taken.
+"""
 
 import asyncio
 import json
@@ -8,14 +12,15 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from types import TracebackType
 from typing import Final, Self
-from uuid import UUID
+from uuid import NAMESPACE_URL, UUID, uuid5
 
 import httpx2
 from standardwebhooks.webhooks import Webhook
 
 from flowise_dev_agent import __version__
 from flowise_dev_agent.errors import WebhookUrlError
-from flowise_dev_agent.persistence.deliveries import DeliveryAttempt, Result
+from flowise_dev_agent.persistence.deliveries import DeliveryAttempt, Endpoint, Result
+from flowise_dev_agent.schemas.base import JsonMapping
 from flowise_dev_agent.texts import text
 from flowise_dev_agent.webhooks.policy import Target, UrlPolicy
 
@@ -138,3 +143,17 @@ def _retry_after(text: str, now: datetime) -> float | None:
     except ValueError:
         return None
     return max(0.0, (moment.replace(tzinfo=moment.tzinfo or UTC) - now).total_seconds())
+
+
+class FlowEvents:
+    """Sends events to the receiver of the settings, signed by the service. Each is sent until it is taken once."""
+
+    def __init__(self, sender: WebhookClient, url: str) -> None:
+        self._sender = sender
+        self._endpoint = Endpoint(url, None, None)
+
+    async def tell(self, event: str, key: str, data: JsonMapping) -> bool:
+        """Send one event; False if it was not taken. `key` names it: sent again it has the same `webhook-id`."""
+        body = json.dumps({"type": event, "timestamp": datetime.now(UTC).isoformat(), "data": data})
+        attempt = DeliveryAttempt(uuid5(NAMESPACE_URL, f"{event} {key}"), 0, "", 1, body, self._endpoint)
+        return (await self._sender.send(attempt)).delivered

@@ -11,9 +11,9 @@ from flowise_dev_agent.api.responses import declared
 from flowise_dev_agent.api.routing import Routes
 from flowise_dev_agent.models.local_model import local_models, offer
 from flowise_dev_agent.observability.metrics import CONTENT_TYPE
+from flowise_dev_agent.ops.health import public_settings
 from flowise_dev_agent.ops.instances import flowise_health
 from flowise_dev_agent.ops.models import model_views
-from flowise_dev_agent.ops.public_settings import public_settings
 from flowise_dev_agent.schemas.base import Failure
 from flowise_dev_agent.schemas.service import HealthView, InfoView, PublicSettings, ReadyView, ReasoningView
 

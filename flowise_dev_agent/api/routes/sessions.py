@@ -1,6 +1,6 @@
-"""Sessions: start, answer, cancel, read, list, delete; and the same two starts as event streams."""
+"""Sessions: start, answer, cancel, read, list, delete; the same two starts as event streams; webhooks and forms."""
 
-from typing import Annotated
+from typing import Annotated, Any, cast
 from uuid import UUID, uuid4
 
 from fastapi import Header, Path, Query, Request, Response
@@ -27,7 +27,8 @@ from flowise_dev_agent.api.responses import REPEATED, declared
 from flowise_dev_agent.api.routing import Routes
 from flowise_dev_agent.api.sse import STREAM_ENDS, event_stream
 from flowise_dev_agent.errors import WebhookSecretError
-from flowise_dev_agent.schemas.designs import SessionPlan
+from flowise_dev_agent.schemas.base import JsonObject
+from flowise_dev_agent.schemas.designs import DesignForm, SessionPlan
 from flowise_dev_agent.schemas.events import EventPage
 from flowise_dev_agent.schemas.flows import Preview
 from flowise_dev_agent.schemas.requests import RenameSession, ResumeSession, StartSession
@@ -35,9 +36,9 @@ from flowise_dev_agent.schemas.session import PublicStatus, SessionPage, Session
 from flowise_dev_agent.schemas.turns import TurnList
 from flowise_dev_agent.schemas.usage import ExpectedCost, SessionKind
 from flowise_dev_agent.schemas.verdict import Trace
-from flowise_dev_agent.schemas.webhooks import DeliveryList, DeliveryView, StartedView
+from flowise_dev_agent.schemas.webhooks import DeliveryList, DeliveryPage, DeliveryStatus, DeliveryView, StartedView
 from flowise_dev_agent.sessions.summary import as_html
-from flowise_dev_agent.texts import Language, text
+from flowise_dev_agent.texts import Language, Text, text
 from flowise_dev_agent.webhooks.service import started_view
 
 _LATER = "Still working; come back by GET or the stream."
@@ -61,6 +62,8 @@ _EVENTS = {
 
 
 router = Routes(prefix="/sessions", tags=["sessions"], route_class=OnceRoute)
+designs_router = Routes(prefix="/designs", tags=["sessions"])
+deliveries_router = Routes(tags=["webhooks"])
 
 
 @router.post("", responses=TAGGED | _STARTED | declared(*_STARTING))
@@ -305,3 +308,31 @@ async def replay_delivery(
 ) -> DeliveryView:
     """Send a webhook again, with its old id, also after a 410. It gets a new series of attempts."""
     return await service.replay(session_id, delivery_id)
+
+
+@deliveries_router.get("/deliveries", responses=declared())
+async def list_deliveries(
+    service: Service,
+    status: Annotated[DeliveryStatus | None, Query(description="Only deliveries in this state.")] = None,
+    limit: Annotated[int, Query(ge=1, le=200)] = 50,
+    cursor: Annotated[str | None, Query(max_length=200, description="`next_cursor` of the page before.")] = None,
+) -> DeliveryPage:
+    """Webhooks of all sessions with their results, newest first; replay one by its session's route."""
+    return await service.all_deliveries(status, limit=limit, cursor=cursor)
+
+
+@designs_router.get("/schema", responses=declared())
+async def get_design_schema() -> JsonObject:
+    """The JSON Schema of `design` in `POST /sessions`, for forms. `x-texts`: the codes of its texts."""
+    return _with_codes(DesignForm.model_json_schema())
+
+
+def _with_codes(schema: Any) -> Any:
+    """A schema with the codes of its texts beside them."""
+    if isinstance(schema, list):
+        return [_with_codes(one) for one in cast("list[Any]", schema)]
+    if not isinstance(schema, dict):
+        return schema
+    named = cast("dict[str, Any]", schema)
+    codes = {name: value.code for name, value in named.items() if isinstance(value, Text)}
+    return {name: _with_codes(value) for name, value in named.items()} | ({"x-texts": codes} if codes else {})
