@@ -148,6 +148,9 @@ def _sources(
         # Chains are parts of other nodes only where an input names them by class.
         if schema.category in ENDING_CATEGORIES and "BaseChain" not in anchor.types:
             continue
+        # With a model of its own a moderation compares by meaning: that is the plan's to say, and no place for a spare.
+        if anchor.optional and schema.category in MODEL_CATEGORIES:
+            continue
         # A node with several outputs gives the same one to all targets.
         if schema.multi_output and taken.get(node_id, output.name) != output.name:
             continue

@@ -40,7 +40,31 @@ _NOTES_ON: Final[Mapping[str, str]] = {
     "the subject is not encoded, so ASCII",
     "customFunction": "at the end of a flow, as EndingNode, it returns { text } or { json }; a text that is JSON is "
     "parsed, and an object of other fields is no answer",
-    "faiss": "basePath inside the server's folder .flowise, so a relative one",
+    "faiss": "basePath inside the server's folder .flowise, so a relative one; an upsert replaces all that is there",
+    **dict.fromkeys(
+        ("conversationalAgent", "xmlAgent"), "sends stop sequences, which gpt-5, its mini and nano, and o* refuse"
+    ),
+    "RedisBackedChatMemory": "windowSize keeps the oldest messages: leave it empty",
+    "conversationSummaryMemory": "sums up the last exchange only: conversationSummaryBufferMemory keeps all",
+    "conversationSummaryBufferMemory": "on chatAnthropic and Gemini only with a chatAnthropic as its own model",
+    **dict.fromkeys(
+        ("retrievalQAChain", "vectorDBQAChain", "multiRetrievalQAChain"), "no memory; fails on memoryVectorStore"
+    ),
+    "inputModerationSimple": "refuses what contains a line of denyList, inside of words too; one text on each line; a "
+    "`model` compares by meaning instead, with a call for each line; the refused message stays in the history",
+    "fewShotPromptTemplate": "no output parser, no values: one placeholder in prefix and suffix, for the question",
+    **dict.fromkeys(
+        ("structuredOutputParser", "advancedStructuredOutputParser", "customListOutputParser"),
+        "an answer in another form is an error; autofixParser asks once more",
+    ),
+    "chainTool": "gives the agent's input to no placeholder of an llmChain",
+    "ChatflowTool": "an error of the other flow is an empty answer; useQuestionFromChat drops the agent's own input",
+    "currentDateTime": "the server's time, as a rule UTC",
+    **dict.fromkeys(("requestsGet", "requestsDelete"), 'each query parameter needs "in": "query" or "path"'),
+    "similarityThresholdRetriever": "minSimilarityScore in percent; maxK counts, not the topK of the store",
+    "multiQueryRetriever": "4 documents for each question whatever topK says; a question with { } fails",
+    "jsonFile": "pointersName splits at all but letters and digits: first_name is read as first and name",
+    "cheerioWebScraper": "a page that cannot be read is left out without an error",
     "sqlDatabaseChain": "url of sqlite: a file inside the server's folder .flowise, so a relative path",
 }
 _MARKUP: Final = re.compile(r"</?\w[^<>]*>")

@@ -277,3 +277,13 @@ def test_a_line_that_goes_frees_its_input_for_a_new_node(catalogue: NodeStore) -
         ("bufferMemory_0", "removed"),
         ("bufferWindowMemory_0", "new"),
     }
+
+
+@pytest.mark.parametrize("said", [False, True])
+def test_a_moderation_has_a_model_only_where_the_plan_says_so(catalogue: NodeStore, said: bool) -> None:
+    names = ("chatOpenAI", "chatAnthropic", "conversationChain", "bufferMemory", "inputModerationSimple")
+    line = NamedConnection(source="chatAnthropic_0", target="inputModerationSimple_0", input="model")
+    contract = planned(*(f"{name}_0" for name in names), connections=[line] if said else [])
+    graph = planned_flow(contract, GraphIR.empty(), catalogue.schemas).graph
+    into = {(edge.source, edge.input_name) for edge in graph.edges if edge.target == "inputModerationSimple_0"}
+    assert into == ({("chatAnthropic_0", "model")} if said else set())

@@ -344,6 +344,8 @@ def test_a_planner_sees_every_field_of_the_types_that_the_person_names(catalogue
 
 def test_limits_that_no_schema_tells_stand_with_the_fields_and_on_the_card(catalogue: NodeStore) -> None:
     assert "NOTE the credential has the deployment" in plan_prompt(plan_request(catalogue, "A bot on Azure")).user
+    asked = plan_request(catalogue, "A chatbot that keeps the last ten messages in Redis")
+    assert "NOTE windowSize keeps the oldest messages" in plan_prompt(asked).user
     node = PlannedNode(node_id="gmail_0", node_name="gmail", purpose="x")
     plan = Plan(goal="x", operation="create", flow_name="x", nodes=[node])
     assert "the body is sent as HTML" in patch_prompt(PatchRequest(requirement="x", plan=plan, nodes=catalogue)).user
