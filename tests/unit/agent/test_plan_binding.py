@@ -7,7 +7,7 @@ from pydantic import JsonValue
 
 from flowise_dev_agent.approval.amending import amended
 from flowise_dev_agent.approval.binding import beyond_approval, capability_of, with_agreed
-from flowise_dev_agent.approval.ops import compiled, completed, decided, for_the_model, is_remark
+from flowise_dev_agent.approval.ops import compiled, completed, decided, for_the_model
 from flowise_dev_agent.approval.ops_in_plan import outside_plan
 from flowise_dev_agent.approval.promises import not_met, untouched
 from flowise_dev_agent.knowledge.credential_requirements import required_types
@@ -477,15 +477,6 @@ def test_a_node_that_the_change_cuts_off_is_an_error_and_one_that_was_loose_is_n
     assert [(one.severity, one.origin) for one in told] == [("error", "new"), ("warning", "base")]
     by_hand = decided(found, [], ops=[], kind="CHATFLOW", by_hand=True)
     assert {one.severity for one in by_hand} == {"warning"}
-
-
-def test_p117_a_new_warning_goes_back_once_and_then_stays(catalogue: NodeStore) -> None:
-    plan, schemas = contract(), catalogue.schemas
-    new, old, title = finding("FORM_FIELD_UNREAD"), finding("VARIABLE_NOT_SET"), finding("STEP_WITHOUT_TITLE")
-    found = decided([new, old, title], [old], ops=[], kind="CHATFLOW")
-    assert [one.severity for one in for_the_model(found, [], plan, schemas)] == ["error", "warning", "warning"]
-    assert {one.severity for one in for_the_model(found, [new.key], plan, schemas)} == {"warning"}
-    assert [is_remark(one) for one in (*found, finding("X", severity="error"))] == [True, False, False, False]
 
 
 def test_only_a_node_that_was_there_needs_the_plan_to_be_removed(catalogue: NodeStore) -> None:
