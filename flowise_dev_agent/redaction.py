@@ -115,6 +115,8 @@ _CHANGES: Final = 0.4
 _ID_NAME: Final = re.compile(r"(?:^|_)ids?$|I[dD]s?$")
 _BLANK: Final = re.compile(r"\s")
 _DEEPEST: Final = 100
+#: Characters of texts that are kept with what is left of them: too few for nesting of that depth.
+_SHORT: Final = 100
 
 
 def holds_secret(value: Any) -> bool:
@@ -195,18 +197,30 @@ def _redacted(name: str, value: Any, depth: int) -> Any:
         return value
     if kind is dict and ("value" not in value or "key" not in value):
         return {_masked_name(str(key)): _redacted(str(key), item, depth + 1) for key, item in value.items()}
+    if kind is str and len(value) <= _SHORT:
+        return _redacted_short(name, value)
     if isinstance(value, str):
-        if named_secret(name) and value.strip() and not _is_reference(value):
-            return MASK
-        if value[:1] in {"{", "["} and (inner := _json(value)) is not None:
-            clean = _redacted(name, inner, depth + 1)
-            return value if clean == inner else json.dumps(clean, ensure_ascii=False)
-        return _without_known(value) if _ID_NAME.search(name) and not _BLANK.search(value) else masked(value)
+        return _redacted_text(name, value, depth)
     if isinstance(value, Mapping):
         return {_masked_name(key): _redacted(name, item, depth + 1) for key, name, item in named_items(value)}
     if isinstance(value, (list, tuple)):
         return [_redacted(name, item, depth + 1) for item in value]
     return value
+
+
+def _redacted_text(name: str, value: str, depth: int) -> str:
+    if named_secret(name) and value.strip() and not _is_reference(value):
+        return MASK
+    if value[:1] in {"{", "["} and (inner := _json(value)) is not None:
+        clean = _redacted(name, inner, depth + 1)
+        return value if clean == inner else json.dumps(clean, ensure_ascii=False)
+    return _without_known(value) if _ID_NAME.search(name) and not _BLANK.search(value) else masked(value)
+
+
+@lru_cache(maxsize=4096)
+def _redacted_short(name: str, value: str) -> str:
+    # Codes, names of nodes and what leads from one to the next are in the events of every session.
+    return _redacted_text(name, value, 0)
 
 
 @lru_cache(maxsize=4096)
