@@ -104,11 +104,13 @@ class Worded(Contract):
 
 def _codes(values: Mapping[str, Any]) -> Iterator[tuple[str, TextCode]]:
     for name, value in values.items():
-        if isinstance(value, Text):
+        # By exact type: it is asked for each value of each model with words.
+        kind = type(value)
+        if kind is Text:
             yield name, TextCode.of(value)
-        elif isinstance(value, list | tuple):
+        elif kind is list or kind is tuple:
             for index, one in enumerate(cast("list[Any]", value)):
-                if isinstance(one, Text):
+                if type(one) is Text:
                     yield f"{name}.{index}", TextCode.of(one)
 
 
