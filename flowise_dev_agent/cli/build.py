@@ -14,7 +14,7 @@ from rich.status import Status
 from rich.text import Text
 
 from flowise_dev_agent.cli.answers import ask_person, default_answer
-from flowise_dev_agent.cli.console import fail, fail_with, out, print_json, say
+from flowise_dev_agent.cli.console import counted, fail, fail_with, out, print_json, say
 from flowise_dev_agent.cli.startup import Exit
 from flowise_dev_agent.client import RUN_END_EVENTS, AgentClient, ServiceError
 from flowise_dev_agent.errors import NeedsPersonError
@@ -186,9 +186,11 @@ def conclude(view: SessionView, verdict: Verdict | None = None) -> bool:
         for text in (*verdict.not_shown(), *verdict.not_done(), *([] if verdict.done else [verdict.reason])):
             say(f"          {text}", "yellow")
     totals = view.totals
-    tokens = totals.input_tokens + totals.output_tokens
-    unknown = f", {totals.unpriced_calls} calls without a known price" if totals.unpriced_calls else ""
-    say(f"Cost      {totals.model_calls} model calls, {tokens} tokens, {totals.usd:.4f} USD{unknown}")
+    used = [counted("model_calls", totals.model_calls), counted("tokens", totals.input_tokens + totals.output_tokens)]
+    unknown = (
+        f", {counted('model_calls', totals.unpriced_calls)} without a known price" if totals.unpriced_calls else ""
+    )
+    say(f"Cost      {', '.join(used)}, {totals.usd:.4f} USD{unknown}")
     for item in view.degraded:
         say(f"Degraded  {item.phase}: {item.fallback_reason}", "yellow")
     return view.outcome == "accepted"

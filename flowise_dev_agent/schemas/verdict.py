@@ -294,6 +294,11 @@ class Verdict(Versioned, Worded):
             return text("verdict.answers_not_shown")
         return text("verdict.answers_not_checked")
 
+    def shown_by(self, level: Level) -> str:
+        """The criteria that are known at this level, in one line; empty if there are none."""
+        found = [_short(one.worded("text")) for one in self.criteria if (one.state, one.level) == ("shown", level)]
+        return _first(found) if found else ""
+
     def not_shown(self) -> list[str]:
         """Reasons why a running flow is not called working, one line each; the cause in `reason` is not told again."""
         told = {item.reason for item in self.criteria}
@@ -304,8 +309,12 @@ class Verdict(Versioned, Worded):
             for part in self.parts
             if part.state not in ("done", "assumed", "not_possible") and (not part.reason or part.reason not in told)
         ]
+        # That nobody judged the answers is said once, for all (`what_was_shown`).
+        unjudged = not any(item.state == "shown" or item.judged_by == "model" for item in self.criteria)
         by_reason: dict[str, list[str]] = {}
         for reason, words in found:
+            if unjudged and _code(reason) == "verdict.not_judged":
+                continue
             known = bool(reason) and " ".join(reason.split())[:_CAUSE] in self.reason
             by_reason.setdefault("" if known else reason, []).append(words)
         return [_listed(texts, reason) for reason, texts in by_reason.items()]
@@ -319,11 +328,19 @@ class Verdict(Versioned, Worded):
         ]
 
 
+def _code(words: str) -> str:
+    return words.code if isinstance(words, Text) else ""
+
+
 def _short(words: str) -> str:
     return words if isinstance(words, Text) else shortened(words.rstrip(". "), _LONGEST_LISTED)
 
 
-def _listed(texts: list[str], reason: str) -> str:
+def _first(texts: list[str]) -> str:
     first, more = listed(texts[:_MOST_LISTED]), len(texts) - _MOST_LISTED
-    said = text("verdict.and_more", listed=first, number=more) if more > 0 else first
+    return text("verdict.and_more", listed=first, number=more) if more > 0 else first
+
+
+def _listed(texts: list[str], reason: str) -> str:
+    said = _first(texts)
     return text("verdict.listed", listed=said, reason=reason) if reason else text("verdict.listed_alone", listed=said)

@@ -55,6 +55,7 @@ from flowise_dev_agent.schemas.plan import Plan, TestCase
 from flowise_dev_agent.schemas.verdict import (
     FLOW_BUGS,
     NOT_THE_FLOW,
+    Level,
     Regression,
     TestedIteration,
     Trace,
@@ -77,6 +78,8 @@ _FULL_LIMIT = 1_000_000
 _MOST_KEPT = 9
 #: Most reasons for what was not shown that the message of a review tells; its verdict has all.
 _MOST_REASONS = 3
+#: Levels of what is shown that a test in which everything ran is above.
+_WEAKER: Final[Sequence[Level]] = ("simulated", "person", "setting")
 #: Most lines of a review on ways through the flow; its verdict has all.
 _MOST_WAYS: Final = 5
 #: Most values changed by repairs that a review lists.
@@ -486,12 +489,16 @@ def outcome_of(
     if verdict.headline == "fails" or not (verdict.done or verdict.headline):
         return "tests_failed", [text("interrupt.needs_a_look"), verdict.worded("reason"), verdict.worded("fix")]
     passed = sum(result.passed for result in results)
+    # What no test shows for real is told apart.
+    known = [
+        text(f"interrupt.shown_by.{level}", listed=found) for level in _WEAKER if (found := verdict.shown_by(level))
+    ]
     if verdict.headline == "works":
-        return "tests_passed", [text("interrupt.works", passed=passed, count=len(results))]
+        return "tests_passed", [text("interrupt.works", passed=passed, count=len(results)), *known]
     listed = verdict.not_shown()
     answered = text("interrupt.answers", passed=passed, count=len(results))
     shown = [text("interrupt.not_shown", listed=one) for one in listed[:_MOST_REASONS]]
-    said = [sentences(answered, verdict.what_was_shown())]
+    said = [sentences(answered, verdict.what_was_shown()), *known]
     if verdict.done:
         return "tests_passed", [*said, *shown]
     return "tests_failed", [*said, verdict.worded("reason"), verdict.worded("fix"), *shown]

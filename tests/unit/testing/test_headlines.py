@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from flowise_dev_agent.agent.nodes.review import outcome_of
 from flowise_dev_agent.errors import FlowiseTimeoutError
 from flowise_dev_agent.patch.model.field_kinds import PROSE
 from flowise_dev_agent.schemas.plan import Criterion, Expectation, Part, Plan, PlannedValue, TestCase
@@ -23,7 +24,7 @@ from flowise_dev_agent.testing import playbook
 from flowise_dev_agent.testing.checks import as_expected, checked
 from flowise_dev_agent.testing.judging import as_judged, judged
 from flowise_dev_agent.testing.verdicts import beside_blocked, failed_verdict, failure_text
-from flowise_dev_agent.texts import say_in, sentences, text, translated
+from flowise_dev_agent.texts import Text, say_in, sentences, text, translated
 from tests.unit.agent.rig import plan
 
 
@@ -566,3 +567,14 @@ def test_steps_that_no_test_reached_are_listed_in_the_language_of_the_session() 
     criteria = [CriterionVerdict(id=f"c{n}", text=words) for n, words in enumerate(runs, 1)]
     (line,) = Verdict(done=True, criteria=criteria).not_shown()
     assert all(translated(words, "fr") in translated(line, "fr") for words in runs)
+
+
+def test_the_result_says_what_no_test_showed_for_real() -> None:
+    shown = Criterion(id="c1", text="It remembers the name.", tests=["t1"])
+    about = Criterion(id="c2", text="It is cold.", settings=["chatOpenAI_0.temperature"])
+    made = outcome(agreed(criteria=[shown, about], values=[TEMPERATURE]))
+    assert made.headline == "works"
+    _, said = outcome_of(made, [trial()])
+    assert [(one.code, str(one.params["listed"])) for one in said[1:] if isinstance(one, Text)] == [
+        ("interrupt.shown_by.setting", "It is cold")
+    ]
