@@ -14,6 +14,7 @@ from flowise_dev_agent.patch import BindCredential, GraphIR, PatchOp, Schemas, c
 from flowise_dev_agent.patch.model.values import is_empty
 from flowise_dev_agent.testing import playbook
 from tests.fixtures.editor_flows import MODEL, add, bound, connect
+from tests.fixtures.trial_flows import TRIAL_FLOWS
 
 AT_ONCE = 4
 FILE = "data:text/plain;base64,aGVsbG8=,filename:a.txt"
@@ -46,6 +47,8 @@ PROVIDERS = [
     (400, "Invalid 'tools[0].function.name': string does not match pattern.", "tool_name"),
     (400, "This model's maximum context length is 8192 tokens", "context_length"),
     (400, "Unsupported parameter: 'temperature' is not supported with this model", "parameter"),
+    (400, "`temperature` is deprecated for this model.", "parameter"),
+    (400, "Your organization must be verified to generate reasoning summaries.", "verified"),
     (400, "Your request was rejected by the content policy", "policy"),
     (401, "Incorrect API key provided: no-key", "key"),
     (403, "Country, region, or territory not supported", "region"),
@@ -54,12 +57,22 @@ PROVIDERS = [
 ]
 
 
+#: The beginning of the name of a trial flow that fails, and the cause.
+TRIALS = {
+    "the summary of conversationSummaryMemory in conversationChain on chatAnthropic": "summary_memory",
+    "examples and a parser": "one_question",
+    "toolAgent on gpt-5.4 with {'reasoning'": "effort_and_tools",
+    "claude-sonnet-4-6 with {'topP'": "parameter",
+    "no memory after another model": "no_message",
+}
+
+
 class Server:
     """Asks a flow once and says what failed."""
 
     def __init__(self, http: httpx2.AsyncClient, bind: Mapping[str, str], schemas: Schemas) -> None:
         self._http = http
-        self._bind = bind
+        self.bind = bind
         self._schemas = schemas
         self._gate = asyncio.Semaphore(AT_ONCE)
 
@@ -85,11 +98,11 @@ class Server:
             if is_empty(schema.defaults.get(entry["name"]))
         }
         made: list[PatchOp] = [add(name, **{**needed, **params})]
-        credential = next((self._bind[one] for one in schema.credential_names if one in self._bind), None)
+        credential = next((self.bind[one] for one in schema.credential_names if one in self.bind), None)
         return [*made, BindCredential(node_id=f"{name}_0", credential_id=credential)] if credential else made
 
     def flow(self, kind: str, name: str, params: dict[str, Any]) -> list[PatchOp]:
-        node, model = self.node(name, **params), [add("chatOpenAI", **MODEL), bound(self._bind, "chatOpenAI_0")]
+        node, model = self.node(name, **params), [add("chatOpenAI", **MODEL), bound(self.bind, "chatOpenAI_0")]
         if kind == "model":
             chain = [add("llmChain"), add("promptTemplate", template="Say {a}")]
             return [*node, *chain, connect(f"{name}_0", "llmChain_0", "model"),
@@ -112,7 +125,7 @@ class Server:
         loader = node if kind == "loader" else [add("plainText", text="Lunch is at noon.")]
         in_store = name if kind == "store" else "memoryVectorStore"
         return [
-            *model, *store, *loader, add(chain), add("openAIEmbeddings"), bound(self._bind, "openAIEmbeddings_0"),
+            *model, *store, *loader, add(chain), add("openAIEmbeddings"), bound(self.bind, "openAIEmbeddings_0"),
             connect(f"{name if kind == 'loader' else 'plainText'}_0", f"{in_store}_0", "document"),
             connect("openAIEmbeddings_0", f"{in_store}_0", "embeddings"),
             connect(f"{in_store}_0", f"{chain}_0", "vectorStoreRetriever"),
@@ -148,6 +161,21 @@ async def test_failures_of_nodes_are_explained_by_their_cause(server: Server) ->
 
     wrong = {name: got for (wanted, _, name, _), got in zip(NODES, found, strict=True) if got[0] != wanted}
     assert wrong == {}
+
+
+async def test_failures_of_nodes_together_are_explained_by_their_cause(server: Server) -> None:
+    async def cause(name: str) -> str | None:
+        trial = next(one for one in TRIAL_FLOWS if one.name.startswith(name) and one.fails)
+        known = playbook.known(await server.failure(trial.build(server.bind), trial.kind))
+        return known.cause if known else None
+
+    found = await asyncio.gather(*map(cause, TRIALS))
+    assert dict(zip(TRIALS, found, strict=True)) == TRIALS
+
+    parsed = [*server.flow("model", "chatOpenAI", MODEL), add("customListOutputParser", length=5)]
+    text = await server.failure([*parsed, connect("customListOutputParser_0", "llmChain_0", "outputParser")])
+    assert (known := playbook.known(text)), text
+    assert known.cause == "answer_parse"
 
 
 async def test_services_that_cannot_be_reached_and_inputs_that_are_no_list_are_known(server: Server) -> None:
