@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, TypeAlias
 
 from flowise_dev_agent.schemas.base import JsonValue
 from flowise_dev_agent.schemas.plan import TestCase
@@ -13,6 +13,8 @@ from flowise_dev_agent.schemas.plan import TestCase
 #: Reads of the answer of an HTTP step, which its stand-in does not have under this path; a bare one reads its data.
 HTTP_READ: Final = r"\{\{\s*%s(?:\.output\.http\.([\w.\[\]$-]{1,200}))?\s*\}\}"
 BARE: Final = "data"
+#: Shape of an answer: a value, a text, and what a request and another flow say.
+Form: TypeAlias = Literal["json", "text", "http", "flow"]
 _OK: Final = 200
 SIMULATED_FAILURE: Final = "The simulated call failed."
 _STEP_IN_PATH: Final = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
@@ -46,7 +48,7 @@ class Answer:
     by_test: Mapping[str, JsonValue]
     sample: JsonValue
 
-    def code(self, form: Literal["json", "text", "http"] = "json") -> str:
+    def code(self, form: Form = "json") -> str:
         """Code that gives the answer. The id of the session ends with the test, the stand-in that fails or answers
         nothing in it (`error2`), and the number of the trial.
         """
@@ -55,14 +57,16 @@ class Answer:
             if form == "http":
                 status_text = "OK" if status == _OK else "Internal Server Error"
                 return _as_js({"data": value, "status": status, "statusText": status_text})
-            return _as_js(value if isinstance(value, str) or form == "json" else json.dumps(value, ensure_ascii=False))
+            return _as_js(value if isinstance(value, str) or form != "text" else json.dumps(value, ensure_ascii=False))
 
         first = next(iter(self.by_test.values()), self.sample)
-        fails = (
-            f"return {written({'error': SIMULATED_FAILURE}, 500)};"
-            if form == "http"
-            else f"throw new Error('{SIMULATED_FAILURE}');"
-        )
+        # A request that is refused, and a flow that fails, do not stop the flow.
+        refused: Mapping[str, JsonValue] = {
+            "http": {"error": SIMULATED_FAILURE},
+            "flow": {"statusCode": 500, "success": False, "message": f"Error: {SIMULATED_FAILURE}"},
+        }
+        failure = f"throw new Error('{SIMULATED_FAILURE}');"
+        fails = f"return {written(refused[form], 500)};" if form in refused else failure
         table = ", ".join(f"{json.dumps(test)}: {written(value)}" for test, value in self.by_test.items())
         return (
             "const of = /-(t\\d+)(?:(error|empty|limit)(\\d+))?-\\d+$/.exec(String($flow.sessionId || ''));\n"

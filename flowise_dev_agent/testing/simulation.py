@@ -15,6 +15,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, Final
 
+from flowise_dev_agent.flowise.models import Prediction
 from flowise_dev_agent.patch import GraphIR, NodeSchema, Schemas
 from flowise_dev_agent.patch.model.json_text import inner_json
 from flowise_dev_agent.patch.model.node import FlowNode, init_node
@@ -24,7 +25,7 @@ from flowise_dev_agent.schemas.base import JsonObject, JsonValue
 from flowise_dev_agent.schemas.plan import TestCase
 from flowise_dev_agent.schemas.verdict import Trace, TraceStep
 from flowise_dev_agent.testing import effects
-from flowise_dev_agent.testing.answers import BARE, HTTP_READ, Answer, answers_of, dotted, parsed, sample_answer
+from flowise_dev_agent.testing.answers import BARE, HTTP_READ, Answer, Form, answers_of, dotted, parsed, sample_answer
 from flowise_dev_agent.testing.limits import Limit, Limits, with_limits
 from flowise_dev_agent.testing.tool_names import spelt
 
@@ -47,6 +48,7 @@ _UPDATES: Final[Mapping[str, str]] = {
 }
 #: Steps whose settings a stand-in reads itself, and the code that does.
 _READ_BY: Final[Mapping[str, str]] = {effects.HTTP: "http.js", effects.FLOW_STEP: "flow.js"}
+_FORMS: Final[Mapping[str, Form]] = {effects.HTTP: "http", effects.FLOW_STEP: "flow"}
 #: Names that a tool has at run time, where they are not those of its fields.
 _TOOL_NAMES: Final[Mapping[str, str]] = {
     "requestsPost": "requests_post",
@@ -133,6 +135,16 @@ class Simulation:
             if one.names
             else not any(named in other.names for other in (*self.stand_ins, *self.named))
         )
+
+    def answered(self, reply: Prediction) -> Prediction:
+        """Reply without what the stand-in of a request says at the end of a flow: a request has no text."""
+        return reply.model_copy(update={"text": ""}) if self.ends_with_request(reply) else reply
+
+    def ends_with_request(self, reply: Prediction) -> bool:
+        """True if the last step that ran is a request, or the stand-in of one."""
+        last = reply.agent_flow_executed_data[-1] if reply.agent_flow_executed_data else {}
+        node, data = str(last.get("nodeId")), last.get("data")
+        return self.types.get(node, data.get("name") if isinstance(data, dict) else "") == effects.HTTP
 
     def told(self, trace: Trace) -> Trace:
         """Trace with the replaced steps under their own types, with what they were given."""
@@ -296,7 +308,7 @@ def _step_stand_in(
         new.set_inputs({**node.inputs, f"{_STEP_TOOL}Config": config})
         return new, StandIn(node.id, _action(node))
     given = {name: value for name, value in _given(node).items() if value not in (None, "", [])}
-    form = "http" if node.name == effects.HTTP else "json"
+    form: Form = _FORMS.get(node.name, "json")
     reads_settings = _READ_BY.get(node.name)
     declared = "".join(f"const ${name} = '';\n" for name in _given(node) if reads_settings and name not in given)
     reading = _reading_code(reads_settings) if reads_settings else ""

@@ -179,21 +179,27 @@ class ConversationRunner:
         return self._of.case.turns if self._of.case.input == "chat" else self._of.case.turns[:1]
 
     async def _turn(self, said: str) -> tuple[VerdictCategory | None, str]:
-        exchange, is_read = Exchange([said]), self._of.case.input != "schedule"
+        exchange = Exchange([said])
         self._exchanges.append(exchange)
-        exchange.reply = await self._ask(said)
+        exchange.reply = self._of.simulation.answered(await self._ask(said))
         exchange.answers.append(exchange.reply.answer)
         for _ in range(MOST_DECISIONS):
             if (node := exchange.reply.waits_at) is None:
-                return classify_prediction(exchange.reply, is_read=is_read)
+                return classify_prediction(exchange.reply, is_read=self._is_read(exchange.reply))
             decision = self._decision(node)
             self._decisions.append((node, decision.type))
             exchange.said.append(f"[{decision.type}] {decision.feedback}".rstrip())
-            exchange.reply = await self._decide(decision)
+            exchange.reply = self._of.simulation.answered(await self._decide(decision))
             exchange.answers.append(exchange.reply.answer)
         if exchange.reply.waits_at is None:
-            return classify_prediction(exchange.reply, is_read=is_read)
+            return classify_prediction(exchange.reply, is_read=self._is_read(exchange.reply))
         return "LOGIC", text("not_tested.waits", count=MOST_DECISIONS)
+
+    def _is_read(self, reply: Prediction) -> bool:
+        """True if somebody reads the answer: not of a schedule, nor of a webhook that only hands on what it is sent."""
+        case = self._of.case
+        hands_on = case.input == "webhook" and self._of.simulation.ends_with_request(reply)
+        return case.input != "schedule" and not hands_on
 
     def _decision(self, node: str) -> HumanAnswer:
         case, position = self._of.case, len(self._decisions)

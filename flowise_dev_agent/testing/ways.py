@@ -87,6 +87,7 @@ def more_ways(held: Sequence[TrialRun], graph: GraphIR, simulation: Simulation) 
     if cases and not _is_large(graph):
         wanted = itertools.chain(
             _untaken_branches(held, graph),
+            _untouched(held, graph),
             _hard_message(held, simulation),
             _limits(held, simulation),
             _probes(held, simulation),
@@ -129,6 +130,17 @@ def _untaken_branches(held: Sequence[TrialRun], graph: GraphIR) -> Iterator[Test
 
 def _ran(held: Iterable[TrialRun]) -> set[str]:
     return {step.node_id for one in held for step in one.trace.steps}
+
+
+def _untouched(held: Sequence[TrialRun], graph: GraphIR) -> Iterator[TestCase]:
+    """The first form without its switches: Flowise sends none that nobody has touched."""
+    first = held[0].case
+    rows = [row for node in graph.nodes for row in _rows(node, "formInputTypes") if row.get("type") == "boolean"]
+    left = {str(row.get("name")) for row in rows}
+    if first.input == "form" and first.payload and left.intersection(first.payload):
+        payload = {name: one for name, one in first.payload.items() if name not in left}
+        # A form without any entry is no form.
+        yield first.model_copy(update={"payload": payload or {"": ""}})
 
 
 def _hard_message(held: Sequence[TrialRun], simulation: Simulation) -> Iterator[TestCase]:

@@ -18,6 +18,8 @@ _STORES: Final = "retrieverKnowledgeDocumentStores"
 _ONLY_ANSWER: Final = frozenset({v2.HTTP, _RETRIEVER, _FUNCTION, v2.ITERATION})
 #: Steps that do nothing but answer a model, so that an iteration of them is there for its answers.
 _ANSWERING: Final = frozenset({"llmAgentflow", _RETRIEVER, "directReplyAgentflow"})
+#: Starts of flows whose answer may be empty.
+_UNREAD: Final = frozenset({"scheduleInput", "webhookTrigger"})
 _CALLS: Final = re.compile(r"\b(?:fetch|axios|require)\b")
 
 
@@ -26,14 +28,14 @@ def answers(flow: FlowContext) -> Iterator[Finding]:
     """Answers are seen or read. A request has no text that a flow could answer with, and models see only what other
     models and people said.
 
-    Nobody reads the answer of a flow that a schedule starts.
+    Nobody reads the answer of a flow that a schedule starts, or of a webhook that only hands on what it is sent.
     """
     starts = {node.inputs.get("startInputType") for node in flow.nodes if node.name == v2.START}
     read = {variable_head(one) for node in flow.nodes for one in variables(list(node.inputs.values()))}
     for node in flow.nodes:
         ends = not flow.connections_out_of.get(node.id)
         inside = bool(node.parent) and node.parent not in read and bool(flow.connections_out_of.get(node.parent))
-        if node.name == v2.HTTP and ends and not inside and starts != {"scheduleInput"}:
+        if node.name == v2.HTTP and ends and not inside and not starts & _UNREAD:
             yield warning(
                 "ANSWER_EMPTY",
                 f"{node.id} ends its path, and a request has no text: the answer is empty there.",

@@ -50,7 +50,10 @@ _LATER: Final = frozenset(
 )
 #: Warnings on a flow that a plan should not have: its values alone cause them.
 _ADVISED: Final = frozenset(
-    {"UNKNOWN_VARIABLE", "HTTP_BODY_BREAKS", "WEBHOOK_FIELD_OPTIONAL", "PROMPT_VALUE_UNUSED", SERVER_SETTING}
+    {
+        *("UNKNOWN_VARIABLE", "HTTP_BODY_BREAKS", "WEBHOOK_FIELD_OPTIONAL", "PROMPT_VALUE_UNUSED", SERVER_SETTING),
+        *("FORM_SWITCH_OPEN", "MISSING_IS_NOT_EMPTY"),
+    }
 )
 #: Type of what a document loader gives.
 _DOCUMENT: Final = "Document"

@@ -88,7 +88,7 @@ class World:
         self._client, self._access, self._schemas = client, access, schemas
 
     async def ask(
-        self, ops: list[PatchOp], kind: str, answers: Mapping[str, Any] | None = None
+        self, ops: list[PatchOp], kind: str, answers: Mapping[str, Any] | None = None, *, fails: bool = False
     ) -> tuple[TrialRun, Simulation]:
         text = compile_ops(GraphIR.empty(), ops, self._schemas).flow_data
         case = TestCase(id="t1", turns=['Say "hello"'], answers=dict(answers) if answers else None)
@@ -97,7 +97,8 @@ class World:
             ChatflowCreate(name="simulated", flow_data=simulation.flow_data, type=kind)
         )
         run = await ConversationRunner(
-            self._client, TrialConversation(flow.id, text, case, 1, f"sim-{flow.id}-t1-1", simulation=simulation)
+            self._client,
+            TrialConversation(flow.id, text, case, 1, f"sim-{flow.id}-t1{'error0' * fails}-1", simulation=simulation),
         ).run()
         return run, simulation
 
@@ -122,6 +123,33 @@ async def test_an_http_step_answers_with_a_sample(world: World, outside: Outside
     assert told.simulated
     assert isinstance(told.input, dict)
     assert told.input["body"] == '{"q": "plain"}'
+
+
+async def test_a_request_at_the_end_answers_nothing_as_the_real_step_does(world: World, outside: Outside) -> None:
+    ops = http_flow(world.bind, outside.endpoint, '{"q": "plain"}')
+    ends = [op for op in ops if "directReplyAgentflow_0" not in (getattr(op, "node_id", ""), *_ends(op))]
+    run, _ = await world.ask(ends, "AGENTFLOW")
+    assert (run.trial.answer, run.trial.category) == ("", "LOGIC")
+    assert run.trial.simulated == [f"POST {outside.endpoint}/orders"]
+
+
+def _ends(op: PatchOp) -> tuple[str, str]:
+    return getattr(op, "source_node_id", ""), getattr(op, "target_node_id", "")
+
+
+async def test_another_flow_that_fails_is_an_answer_as_the_real_one_is(world: World) -> None:
+    """`tests/integration/knowledge/test_agentflow_chapter.py` shows what the real step does."""
+    other: Any = {"executeFlowSelectedFlow": "0b5e7a52-8f0b-4d3e-9a37-0d6a4c1f2b90", "executeFlowInput": "hi"}
+    ops = [
+        add("startAgentflow"),
+        add("executeFlowAgentflow", **other),
+        add("directReplyAgentflow", directReplyMessage="It said {{ executeFlowAgentflow_0 }}"),
+        connect("startAgentflow_0", "executeFlowAgentflow_0"),
+        connect("executeFlowAgentflow_0", "directReplyAgentflow_0"),
+    ]
+    run, _ = await world.ask(ops, "AGENTFLOW", fails=True)
+    assert "It said" in run.trial.answer
+    assert '"statusCode": 500' in run.trial.answer
 
 
 async def test_a_body_that_breaks_fails_as_the_real_step_does(world: World, outside: Outside) -> None:

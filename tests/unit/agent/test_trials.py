@@ -79,6 +79,11 @@ async def test_only_an_answer_that_somebody_reads_may_not_be_empty() -> None:
     assert (talk.trial.passed, talk.trial.category) == (False, "LOGIC")
     quiet = await hold(flowise, TestCase(id="t1", turns=["Run."], input="schedule"))
     assert (quiet.trial.passed, quiet.trial.answer) == (True, "")
+    # A webhook that only hands on what it is sent ends with a request, which has no text.
+    hook = TestCase(id="t1", turns=["x"], input="webhook", payload={"a": 1})
+    assert not (await hold(flowise, hook)).trial.passed
+    flowise.waits = lambda *_: reply(step("httpAgentflow_0"), text=" ")
+    assert (await hold(flowise, hook)).trial.passed
 
 
 async def test_after_a_rejection_the_next_draft_is_approved() -> None:

@@ -701,6 +701,15 @@ def test_a_body_that_is_not_sent_is_told(params: dict[str, Any], codes: set[str]
         assert _data(graph, "httpAgentflow_0")["inputs"]["bodyType"] == "json"
 
 
+@pytest.mark.parametrize("start", ["chatInput", "formInput", "scheduleInput", "webhookTrigger"])
+def test_a_flow_that_people_start_does_not_end_with_a_request(start: str, schemas: Schemas) -> None:
+    request = _add("httpAgentflow", url="https://api.example.com", method="GET")
+    ops = [_add("startAgentflow", startInputType=start), request, _step("startAgentflow_0", "httpAgentflow_0")]
+    text = compile_ops(GraphIR.empty(), ops, schemas).flow_data
+    found = validate_flow(text, schemas=schemas, credentials=None, kind="AGENTFLOW")
+    assert ("ANSWER_EMPTY" in {one.code for one in found}) is (start in ("chatInput", "formInput"))
+
+
 @pytest.mark.parametrize(("ids", "codes"), [(1, set[str]()), (2, {"ONE_STORE_ASKED"})])
 def test_a_retriever_asks_one_store(ids: int, codes: set[str], schemas: Schemas) -> None:
     rows = [{"documentStore": UUID}] * ids

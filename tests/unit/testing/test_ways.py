@@ -225,3 +225,13 @@ def test_a_flow_without_a_loop_needs_no_copy_for_its_limit(catalogue: NodeStore)
     graph = flow(catalogue, [row("{{ question }}", "contains", "a")])
     plain = simulated(graph, catalogue.schemas, [HELLO])
     assert simulated(graph, catalogue.schemas, [HELLO], limits=True) == plain
+
+
+def test_a_form_is_sent_once_without_its_switches(catalogue: NodeStore) -> None:
+    rows = [{"type": "boolean", "label": "Rush", "name": "rush"}, {"type": "string", "label": "N", "name": "n"}]
+    start = {"startInputType": "formInput", "formInputTypes": rows}
+    graph = flow(catalogue, [row("{{ llmAgentflow_0 }}", "contains", "x")], start=start)
+    case = TestCase(id="t1", turns=["x"], input="form", payload={"rush": True, "n": "Ada"})
+    (found,) = added(graph, case, "directReplyAgentflow_0")
+    assert found.payload == {"n": "Ada"}
+    assert added(graph, found, "directReplyAgentflow_0") == []
