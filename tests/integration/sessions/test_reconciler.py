@@ -3,6 +3,7 @@
 import json
 import uuid
 from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Any
 
 import pytest
 from pydantic import SecretStr
@@ -106,19 +107,15 @@ async def left(database: Database) -> int:
     return row["n"] if row else 0
 
 
-@pytest.mark.parametrize("answered", [True, False])
-@pytest.mark.parametrize("tag_of", [draft_tag, copy_tag], ids=["draft", "tested copy"])
 async def test_the_draft_of_a_cancelled_session_is_removed(
-    database: Database,
-    client: FlowiseClient,
-    server: FakeFlowise,
-    sweep: Reconciler,
-    answered: bool,
-    tag_of: Callable[[str], str],
+    database: Database, client: FlowiseClient, server: FakeFlowise, sweep: Reconciler
 ) -> None:
-    _, draft_id = await session_with_draft(database, client, answered=answered, tag_of=tag_of)
-    assert await sweep.pass_once() == 1
-    assert draft_id not in server.flows
+    for answered in (True, False):
+        for tag_of in (draft_tag, copy_tag):
+            await session_with_draft(database, client, answered=answered, tag_of=tag_of)
+    assert len(server.flows) == 4
+    assert await sweep.pass_once() == 4
+    assert server.flows == {}
     assert await sweep.pass_once() == 0
 
 
@@ -247,13 +244,13 @@ async def session_with_twin(
     return session_id, ours.id, twin.id
 
 
-@pytest.mark.parametrize("status", ["waiting", "completed", "cancelled", "failed"])
 async def test_p88_the_twin_of_a_late_create_is_removed_and_the_sessions_own_flow_stays(
-    database: Database, client: FlowiseClient, server: FakeFlowise, sweep: Reconciler, status: str
+    database: Database, client: FlowiseClient, server: FakeFlowise, sweep: Reconciler
 ) -> None:
-    _, ours, _ = await session_with_twin(database, client, status=status)
-    assert await sweep.pass_once() == 1
-    assert set(server.flows) == {ours}
+    states = ("waiting", "completed", "cancelled", "failed")
+    ours = {(await session_with_twin(database, client, status=status))[1] for status in states}
+    assert await sweep.pass_once() == len(ours) == 4
+    assert set(server.flows) == ours
 
 
 async def test_p88_a_session_that_works_settles_its_own_twins(
@@ -296,27 +293,27 @@ async def test_p88_the_flow_of_a_deleted_session_that_failed_is_removed(
     assert server.flows == {}
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
+async def test_p88_p89_what_a_person_changed_stays_whatever_its_tag(
+    database: Database, client: FlowiseClient, server: FakeFlowise, sweep: Reconciler
+) -> None:
+    changes: list[dict[str, Any]] = [
         {"flowData": '{"nodes":[],"edges":[],"by":"a person"}'},
         {"name": "Mine"},
         {"category": "{tag};mine"},
         {"category": "mine"},
         {"deployed": True},
         {"isPublic": True},
-    ],
-)
-async def test_p88_p89_what_a_person_changed_stays_whatever_its_tag(
-    database: Database, client: FlowiseClient, server: FakeFlowise, sweep: Reconciler, change: dict[str, str]
-) -> None:
-    _, ours, twin = await session_with_twin(database, client, status="completed")
-    _, draft = await session_with_draft(database, client)
-    for id_ in (twin, draft):
-        row = server.flows[id_]
-        row |= {key: value.format(tag=row["category"]) if key == "category" else value for key, value in change.items()}
+    ]
+    for change in changes:
+        _, _, twin = await session_with_twin(database, client, status="completed")
+        _, draft = await session_with_draft(database, client)
+        for id_ in (twin, draft):
+            tag = server.flows[id_]["category"]
+            server.flows[id_] |= {**change, **{k: v.format(tag=tag) for k, v in change.items() if k == "category"}}
+    before = set(server.flows)
     assert await sweep.pass_once() == 0
-    assert set(server.flows) == {ours, twin, draft}
+    assert set(server.flows) == before
+    assert len(before) == 3 * len(changes)
 
 
 async def test_on_a_real_flowise_the_draft_goes_and_everything_else_stays(

@@ -21,7 +21,6 @@ from flowise_dev_agent.patch import (
     UnsetParam,
     compile_ops,
     ops_from_json,
-    payload_sha256,
 )
 from tests.fixtures.golden_flows import NOWHERE, llm_chain, rag, tool_agent
 
@@ -358,12 +357,6 @@ def test_all_findings_come_at_once_and_in_the_order_of_the_ops(schemas: Schemas)
 
 def test_p05_an_empty_patch_is_refused(schemas: Schemas) -> None:
     assert [finding.code for finding in _findings([], schemas)] == ["EMPTY_PATCH"]
-
-
-def test_hash_is_that_of_the_bytes(schemas: Schemas) -> None:
-    result = compile_ops(GraphIR.empty(), llm_chain(NOWHERE), schemas)
-
-    assert result.sha256 == payload_sha256(result.flow_data)
 
 
 def test_text_that_is_no_valid_unicode_still_gives_writable_bytes(schemas: Schemas) -> None:

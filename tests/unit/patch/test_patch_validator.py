@@ -525,13 +525,6 @@ def test_headers_with_a_secret_in_clear_are_found_in_json_and_in_rows(
     assert "hunter2" not in str(found)
 
 
-def test_a_flowise_variable_is_no_secret(schemas: Schemas) -> None:
-    flow = _build(schemas, "chat")
-    _data(flow, "chatOpenAI_0")["inputs"]["openAIApiKey"] = "{{$vars.key}}"
-
-    assert [f for f in _validate(flow, schemas) if f.severity == "error"] == []
-
-
 @pytest.mark.parametrize(
     ("value", "codes"),
     # The provider has an effort of its own.

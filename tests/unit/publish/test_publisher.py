@@ -28,7 +28,6 @@ from flowise_dev_agent.publish import (
     create_draft,
     draft_columns,
     flow_tag,
-    without_tag,
 )
 from flowise_dev_agent.publish.steps import _KEYS
 from flowise_dev_agent.schemas.change import Conflict
@@ -380,11 +379,6 @@ async def test_rollback_leaves_a_flow_that_lost_its_tag(desk: Desk) -> None:
     with pytest.raises(WriteFailedError, match="tag"):
         await desk.again().delete_created(chatflow_id=first.chatflow_id, iteration=0)
     assert list(desk.flowise.flows) == [first.chatflow_id]
-
-
-def test_tags_keep_the_persons_own() -> None:
-    assert without_tag("a; fda:x:flow ;b", "fda:x:flow") == "a;b"
-    assert without_tag(None, "fda:x:flow") == ""
 
 
 def test_keys_are_namespaced_for_ever() -> None:
