@@ -84,16 +84,24 @@ def is_public(method: str, path: str) -> bool:
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
 
-class MetricsMiddleware:
-    """Counts and times requests by route. Labels never hold ids, nor paths and methods that are not ours."""
+class HttpMiddleware:
+    """Base of these: `serve` has the requests, the rest (the lifespan of the app) passes."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self.app(scope, receive, send)
-            return
+        await (self.serve if scope["type"] == "http" else self.app)(scope, receive, send)
+
+    async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request, or give it to `app`."""
+        raise NotImplementedError
+
+
+class MetricsMiddleware(HttpMiddleware):
+    """Counts and times requests by route. Labels never hold ids, nor paths and methods that are not ours."""
+
+    async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         began = time.monotonic()
 
         async def send_timed(message: Message) -> None:
@@ -106,20 +114,14 @@ class MetricsMiddleware:
         await self.app(scope, receive, send_timed)
 
 
-class RequestIdMiddleware:
+class RequestIdMiddleware(HttpMiddleware):
     """Gives each request an id and a place in a trace, known to all behind it and in the headers of the response.
 
     A client's own `X-Request-Id` (up to 128 letters, digits and `._:-`) and `traceparent` are taken over, of the second
     the trace; what does not fit is replaced.
     """
 
-    def __init__(self, app: ASGIApp) -> None:
-        self.app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self.app(scope, receive, send)
-            return
+    async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = Headers(scope=scope)
         given, place = headers.get("x-request-id", ""), headers.get("traceparent")
         with _server_span(scope, place) as current:
@@ -158,16 +160,10 @@ def _answered(current: Span, scope: Scope, status: int) -> None:
         failed(current, str(status))
 
 
-class SecurityHeadersMiddleware:
+class SecurityHeadersMiddleware(HttpMiddleware):
     """Adds headers that restrict the browser to what the page needs, and the one by which it notices a newer page."""
 
-    def __init__(self, app: ASGIApp) -> None:
-        self.app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self.app(scope, receive, send)
-            return
+    async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         cache = "no-cache" if is_public(scope["method"], scope["path"]) else "no-store"
 
         async def send_with_headers(message: Message) -> None:
@@ -306,17 +302,17 @@ class ApiKeyMiddleware:
 PROBES = frozenset({"/live", "/ready"})
 
 
-class PlacesMiddleware:
+class PlacesMiddleware(HttpMiddleware):
     """Answers 429 to a key with more than a quarter of `most` requests under way, streams and waits included, and to an
     owner or an address with more than half of them. It needs the caller, which ApiKeyMiddleware sets."""
 
     def __init__(self, app: ASGIApp, most: int) -> None:
-        self.app = app
+        super().__init__(app)
         self._most = {"key": max(1, most // 4), "owner": max(1, most // 2), "address": max(1, most // 2)}
         self._taken: Counter[tuple[str, str]] = Counter()
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or scope["path"] in PROBES:
+    async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["path"] in PROBES:
             await self.app(scope, receive, send)
             return
         caller = current_caller()
@@ -356,22 +352,19 @@ def carries_flow(path: str) -> bool:
     return path in _WITH_FLOW or (path.startswith("/flows/") and path.endswith("/apply"))
 
 
-class BodyLimitMiddleware:
+class BodyLimitMiddleware(HttpMiddleware):
     """Answers 413 to a body over `max_bytes`, by its declared length or, without one, as it arrives; `flow_bytes` is
     the limit where a body may hold a flow, `file_bytes` that of an upload. Answers 408 to one that does not arrive
     within BODY_SECS, and 431 to headers over MAX_HEADER_BYTES."""
 
     # FastAPI's own limit would answer in plain text when the length is declared.
     def __init__(self, app: ASGIApp, max_bytes: int, flow_bytes: int, file_bytes: int) -> None:
-        self.app = app
+        super().__init__(app)
         self._max_bytes = max_bytes
         self._flow_bytes = flow_bytes
         self._file_bytes = file_bytes
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self.app(scope, receive, send)
-            return
+    async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         if sum(len(name) + len(value) for name, value in scope["headers"]) > MAX_HEADER_BYTES:
             await problem_response(431, path=scope["path"])(scope, receive, send)
             return

@@ -40,7 +40,6 @@ from flowise_dev_agent.patch.model.ops import (
     op_json,
     ops_from_json,
     ops_from_list,
-    ops_json_schema,
     whole_example,
 )
 from flowise_dev_agent.patch.model.schema import (

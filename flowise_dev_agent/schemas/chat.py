@@ -1,12 +1,12 @@
 """Messages of a trial conversation with a flow."""
 
-from typing import Final, Literal, Self
+from typing import Final, Literal
 from uuid import UUID
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field
 
 from flowise_dev_agent.schemas.base import JsonObject
-from flowise_dev_agent.schemas.requests import Question, exactly_one
+from flowise_dev_agent.schemas.requests import OneOf, Question
 from flowise_dev_agent.schemas.verdict import Trace
 
 #: Prefix of these conversations. It separates them from visitors' in Flowise, which cannot be read here.
@@ -24,10 +24,10 @@ class ChatDecision(BaseModel):
     feedback: str = Field(default="", max_length=4_000)
 
 
-class ChatQuestion(BaseModel):
+class ChatQuestion(OneOf):
     """The body of `POST /flows/{id}/chat`: a `question`, the fields of the flow's `form`, or a decision (`human`)."""
 
-    model_config = ConfigDict(extra="forbid", json_schema_extra=exactly_one("question", "form", human="chat_id"))
+    choices = (("question",), ("form",), ("human", "chat_id"))
 
     question: Question | None = None
     form: JsonObject | None = Field(default=None, description="By the names of the fields.", max_length=100)
@@ -38,14 +38,6 @@ class ChatQuestion(BaseModel):
     chat_id: str | None = Field(
         default=None, pattern=CHAT_ID_PATTERN, description="Of the answer before; a new conversation when left out."
     )
-
-    @model_validator(mode="after")
-    def _says_one_thing(self) -> Self:
-        if sum(given is not None for given in (self.question, self.form, self.human)) != 1:
-            raise ValueError("Give one of `question`, `form` and `human`.")
-        if self.human and not self.chat_id:
-            raise ValueError("A decision needs the `chat_id` of the conversation that waits for it.")
-        return self
 
 
 class ToolUse(BaseModel):

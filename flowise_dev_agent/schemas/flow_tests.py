@@ -10,7 +10,7 @@ from flowise_dev_agent.patch import Finding, OtherVersion, errors
 from flowise_dev_agent.schemas.base import CalledAddress, Contract, Failure, Worded
 from flowise_dev_agent.schemas.flow_writes import FlowText, FlowType
 from flowise_dev_agent.schemas.plan import TestCase, numbered
-from flowise_dev_agent.schemas.requests import Line, LongText, RequestBody, Whole, exactly_one, storable_json
+from flowise_dev_agent.schemas.requests import Line, LongText, OneOf, RequestBody, Whole, storable_json
 from flowise_dev_agent.schemas.verdict import Trial
 
 _TYPE = "Flowise's type; found from the nodes when left out."
@@ -38,19 +38,17 @@ GivenTests = Annotated[list[GivenTest], numbered("t")]
 MOST_IN_SET: Final = 50
 
 
-class PutTestSet(RequestBody):
+class PutTestSet(OneOf):
     """The test set of a flow: as data, or the text of a file."""
 
-    model_config = ConfigDict(json_schema_extra=exactly_one("tests", "text"))
+    choices = (("tests",), ("text",))
 
     tests: GivenTests | None = Field(default=None, max_length=MOST_IN_SET)
     text: LongText | None = Field(default=None, description="A file: YAML, JSON or CSV, as `format` says.")
     format: Literal["json", "yaml", "csv"] = "yaml"
 
     @model_validator(mode="after")
-    def _has_one_content(self) -> Self:
-        if (self.tests is None) == (self.text is None):
-            raise ValueError("give one of `tests` and `text`")
+    def _can_be_stored(self) -> Self:
         storable_json(self.model_dump(mode="json"))
         return self
 

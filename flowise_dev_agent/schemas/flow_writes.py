@@ -11,7 +11,7 @@ from flowise_dev_agent.schemas.base import Contract, JsonObject
 from flowise_dev_agent.schemas.change import Difference
 from flowise_dev_agent.schemas.etags import ETAG
 from flowise_dev_agent.schemas.reach import ReachChange
-from flowise_dev_agent.schemas.requests import MAX_OPS, BaseHash, Line, RequestBody, Storable, Truth, exactly_one
+from flowise_dev_agent.schemas.requests import MAX_OPS, BaseHash, Line, OneOf, RequestBody, Storable, Truth
 
 MAX_FLOW_CHARS: Final = 8_000_000
 
@@ -67,10 +67,10 @@ class MissingThing(Contract):
         return self
 
 
-class ImportFlow(RequestBody):
+class ImportFlow(OneOf):
     """The body of `POST /flows/import`. The flow is new; `ops` build it from nothing."""
 
-    model_config = ConfigDict(json_schema_extra=exactly_one("flow_data", "ops"))
+    choices = (("flow_data",), ("ops",))
 
     flow_data: FlowText | None = Field(default=None, description="`flowData` as text, as Flowise stores it; or `ops`.")
     ops: list[PatchOp] | None = Field(default=None, min_length=1, max_length=MAX_OPS)
@@ -97,12 +97,6 @@ class ImportFlow(RequestBody):
         "before the flow is written.",
     )
 
-    @model_validator(mode="after")
-    def _is_one_of_two(self) -> Self:
-        if (self.flow_data is None) == (self.ops is None):
-            raise ValueError("send either `flow_data` or `ops`")
-        return self
-
 
 class ReadExport(RequestBody):
     """The body of `POST /flows/import/read`."""
@@ -125,11 +119,11 @@ class ReadFlows(Contract):
     others: dict[str, int] = Field(description="Number of things that are not imported, by their list in the file.")
 
 
-class ApplyToFlow(RequestBody):
+class ApplyToFlow(OneOf):
     """The body of `POST /flows/{id}/apply`. `ops` change the flow, `flow_data` replaces it, `reach` changes how people
     reach it."""
 
-    model_config = ConfigDict(json_schema_extra=exactly_one("flow_data", "ops", "reach"))
+    choices = (("flow_data",), ("ops",), ("reach",))
 
     flow_data: FlowText | None = Field(default=None, description="`flowData` as text, as Flowise stores it.")
     ops: list[PatchOp] | None = Field(default=None, min_length=1, max_length=MAX_OPS)
@@ -139,12 +133,6 @@ class ApplyToFlow(RequestBody):
         default=None,
         description="Refuse (409) when the flow is not this one any more: `sha256` of its export or of a version.",
     )
-
-    @model_validator(mode="after")
-    def _is_one_of_three(self) -> Self:
-        if sum(one is not None for one in (self.flow_data, self.ops, self.reach)) != 1:
-            raise ValueError("send one of `flow_data`, `ops` and `reach`")
-        return self
 
 
 class RestoreVersion(RequestBody):

@@ -3,8 +3,9 @@
 import hashlib
 import json
 import math
+from collections.abc import Sequence
 from datetime import datetime
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, ClassVar, Final, Literal, Self
 from uuid import UUID
 
 from pydantic import (
@@ -108,17 +109,6 @@ def _iso_8601(value: object) -> object:
     raise ValueError("must be a time as ISO 8601, such as 2030-01-31T12:00:00Z")
 
 
-def exactly_one(*names: str, **needing: str) -> JsonObject:
-    """JSON Schema of a body in which exactly one of these fields is given; the others are missing or null.
-
-    Fields of `needing` also require the field that they map to.
-    """
-    groups = [(name,) for name in names] + list(needing.items())
-    none: JsonObject = {group[0]: {"type": "null"} for group in groups}
-    some: JsonValue = {"not": {"type": "null"}}
-    return {"oneOf": [{"required": [*group], "properties": none | dict.fromkeys(group, some)} for group in groups]}
-
-
 def _no_text_or_truth_value(value: object) -> object:
     if isinstance(value, str | bool):
         raise ValueError("must be a number")  # noqa: TRY004 - Pydantic shows this kind to the client
@@ -156,6 +146,34 @@ class RequestBody(Contract):
         """Hash of the sent fields, which detects another request under the same Idempotency-Key."""
         sent = self.model_dump(mode="json", exclude_unset=True)
         return hashlib.sha256(json.dumps(sent, sort_keys=True).encode()).hexdigest()
+
+
+class OneOf(RequestBody):
+    """Base of bodies in which exactly one of the fields `choices` is given; the others are missing or null.
+
+    A field that stands with a second one also requires that.
+    """
+
+    choices: ClassVar[Sequence[tuple[str] | tuple[str, str]]]
+
+    @model_validator(mode="after")
+    def _has_one(self) -> Self:
+        given = [fields for fields in self.choices if getattr(self, fields[0]) is not None]
+        if len(given) != 1:
+            raise ValueError(f"send one of {', '.join(fields[0] for fields in self.choices)}")
+        if getattr(self, given[0][-1]) is None:
+            raise ValueError(f"`{given[0][0]}` needs `{given[0][-1]}`")
+        return self
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonObject:
+        described = handler(schema)
+        none: JsonObject = {fields[0]: {"type": "null"} for fields in cls.choices}
+        some: JsonValue = {"not": {"type": "null"}}
+        handler.resolve_ref_schema(described)["oneOf"] = [
+            {"required": [*fields], "properties": none | dict.fromkeys(fields, some)} for fields in cls.choices
+        ]
+        return described
 
 
 class Budget(RequestBody):
@@ -282,10 +300,10 @@ class RenameSession(RequestBody):
     session_name: SessionName
 
 
-class ResumeSession(RequestBody):
+class ResumeSession(OneOf):
     """The body of `POST /sessions/{id}/resume`: a typed `answer`, or a free text `response`."""
 
-    model_config = ConfigDict(json_schema_extra=exactly_one("response", answer="interrupt_id"))
+    choices = (("response",), ("answer", "interrupt_id"))
 
     interrupt_id: Line | None = Field(default=None, description="The interrupt that is answered; needed with `answer`.")
     answer: SentAnswer | None = Field(default=None, description="As the interrupt's `response_schema` says.")
@@ -297,11 +315,3 @@ class ResumeSession(RequestBody):
         max_length=MOST_ATTACHMENTS,
         description="Ids of files that go with the answer: the session has them from then on.",
     )
-
-    @model_validator(mode="after")
-    def _is_one_answer(self) -> "ResumeSession":
-        if (self.answer is None) == (self.response is None):
-            raise ValueError("send either `answer` (an object) or `response` (a text)")
-        if self.answer is not None and self.interrupt_id is None:
-            raise ValueError("an `answer` needs the `interrupt_id` that it answers")
-        return self

@@ -87,8 +87,3 @@ def advice(verdict: Verdict) -> str | None:
     entry = known(verdict.reason)
     special = f"{entry.advice} " if entry and entry.category == verdict.category else ""
     return special + PLAYBOOK[verdict.category]
-
-
-def is_advice(text: str) -> bool:
-    """True if `text` is advice from this playbook, and not a request of the person or a judge."""
-    return text in {*FIXES.values(), *(entry.advice for entry in KNOWN)}

@@ -190,22 +190,11 @@ _EXAMPLES: tuple[PatchOp, ...] = (
 OP_TYPES: Mapping[str, type[_Op]] = {op.op_type: type(op) for op in _EXAMPLES}
 
 
-class _Ops(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
-    ops: list[PatchOp] = Field(min_length=1)
-
-
 _ADAPTER: TypeAdapter[PatchOp] = TypeAdapter(PatchOp)
 #: Maximum length of a value that an example repeats.
 _SHOWN_VALUE = 60
 # Possible start of a batch: an array of objects (or an empty one), or an object with keys (or an empty one).
 _START = re.compile(r"\[\s*[\{\]]|\{\s*[\"\}]")
-
-
-def ops_json_schema() -> dict[str, Any]:
-    """JSON schema of ``{"ops": [...]}`` for structured output."""
-    return _Ops.model_json_schema()
 
 
 def example_op(op_type: str) -> str:

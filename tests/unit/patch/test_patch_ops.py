@@ -15,7 +15,6 @@ from flowise_dev_agent.patch import (
     op_json,
     ops_from_json,
     ops_from_list,
-    ops_json_schema,
 )
 
 BATCH = [
@@ -94,16 +93,6 @@ def test_every_bad_op_is_reported_with_its_position_and_an_example() -> None:
     missing = {finding.field for finding in findings if finding.op_index == 1}
     assert missing == {"source", "source_node_id", "target_node_id"}
     assert all('"op_type":"Connect"' in finding.hint for finding in findings[1:])
-
-
-def test_schema_for_structured_output_names_every_op_and_forbids_the_rest() -> None:
-    schema = ops_json_schema()
-
-    assert set(schema["properties"]) == {"ops"}
-    ops = {name: part for name, part in schema["$defs"].items() if "op_type" in part.get("properties", {})}
-    assert set(ops) == set(OP_TYPES)
-    assert len(ops) == 13
-    assert all(part["additionalProperties"] is False for part in ops.values())
 
 
 def test_a_finding_keeps_its_key_when_only_positions_move() -> None:
