@@ -48,6 +48,8 @@ _MARKDOWN: Final[tuple[tuple[re.Pattern[str], str], ...]] = tuple(
     )
 )
 _WITHOUT_TEXT: Final = frozenset({"isEmpty", "notEmpty"})
+#: Operations that look for a text in another one: an empty one is in each.
+_WITH_TEXT: Final = frozenset({"contains", "notContains", "startsWith", "endsWith", "regex"})
 _BY_FUNCTION: Final = (
     "Let a custom function step look at the text and return a plain word, such as urgent or other, and compare that."
 )
@@ -58,6 +60,7 @@ _BY_FUNCTION: Final = (
     "BAD_REGULAR_EXPRESSION",
     "CONDITION_TEXT_CHANGED",
     "MISSING_IS_NOT_EMPTY",
+    "REQUIRED_PARAM_MISSING",
     kinds=(AGENTFLOW,),
 )
 def conditions(flow: FlowContext) -> Iterator[Finding]:
@@ -98,6 +101,14 @@ def conditions(flow: FlowContext) -> Iterator[Finding]:
                 make, message, hint = change
                 where = f"{field}.value2"
                 yield make("CONDITION_TEXT_CHANGED", f"`{where}`: {message}", where=node.id, field=where, hint=hint)
+            if row.get("operation") in _WITH_TEXT and compared == "string" and not without_markup(pattern):
+                yield warning(
+                    "REQUIRED_PARAM_MISSING",
+                    f"`{field}.value2` is empty: every text {row['operation']} nothing, so one branch is always taken.",
+                    where=node.id,
+                    field=f"{field}.value2",
+                    hint=f"Use SetParam on `{field}.value2` of {node.id}, or compare with isEmpty.",
+                )
             if row.get("operation") != "regex":
                 continue
             if why := broken_pattern(without_markup(pattern)):

@@ -554,6 +554,32 @@ def test_a_loop_names_its_target_by_id_and_title_whatever_an_op_says(target: str
 
 
 @pytest.mark.parametrize(
+    ("operation", "text", "told"),
+    [
+        ("contains", "", True),
+        ("regex", "<p></p>", True),
+        ("contains", "refund", False),
+        ("contains", "{{question}}", False),
+        ("equal", "", False),
+        ("isEmpty", "", False),
+    ],
+)
+def test_a_condition_that_looks_for_nothing_in_a_text_is_told(
+    operation: str, text: str, told: bool, schemas: Schemas
+) -> None:
+    row = {"type": "string", "value1": "{{question}}", "operation": operation, "value2": text}
+    ops = [_add("startAgentflow"), _add("conditionAgentflow", conditions=[row])]
+    flow = compile_ops(GraphIR.empty(), ops, schemas).flow_data
+
+    found = {
+        (one.code, one.field, one.severity)
+        for one in validate_flow(flow, schemas=schemas, credentials=None, kind="AGENTFLOW")
+    }
+
+    assert (("REQUIRED_PARAM_MISSING", "conditions[0].value2", "warning") in found) is told
+
+
+@pytest.mark.parametrize(
     ("said", "kind"),
     [
         ({"humanInputDescription": "Send it?"}, "fixed"),
