@@ -12,13 +12,15 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import AsyncGenerator
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Final
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+import httpx2
 from playwright.async_api import Browser, Page, ViewportSize, async_playwright
-from playwright.async_api import Error as PlaywrightError
 
 from flowise_dev_agent.devkit.stack import DevStack
 from flowise_dev_agent.devkit.standin import ModelStandIn
@@ -95,7 +97,7 @@ async def take_all(browser: Browser, url: str, folder: Path, key: str = "") -> N
     await one.press("Approve with my edits")
     await one.question("The result")
     await one.take("result")
-    await one.press("Accept")
+    await one.press("Go live")
     await one.page.get_by_role("region", name="What next?").wait_for(timeout=_WORK_MS)
     await one.press("Give it to people")
     await one.page.get_by_label("Address of the chat").wait_for(timeout=_WORK_MS)
@@ -121,7 +123,7 @@ async def take_all(browser: Browser, url: str, folder: Path, key: str = "") -> N
     await night.question("The result")
     await night.take("change")
     await night.page.context.close()
-    await one.press("Accept")
+    await one.press("Go live")
     await one.page.get_by_role("region", name="What next?").wait_for(timeout=_WORK_MS)
     await one.page.goto(f"{url}/{address}")
     await one.page.locator(".version").nth(1).wait_for(timeout=_WORK_MS)
@@ -175,31 +177,36 @@ def _serve(stack: DevStack, folder: Path) -> subprocess.Popen[bytes]:
     return subprocess.Popen([sys.executable, "-m", "flowise_dev_agent", "serve"], cwd=folder, env=os.environ | settings)
 
 
+@asynccontextmanager
+async def local() -> AsyncGenerator[tuple[DevStack, str]]:
+    """A stack of its own with the service in front of it, and the address of the service."""
+    async with AsyncExitStack() as parts:
+        folder = Path(parts.enter_context(tempfile.TemporaryDirectory()))
+        stack = parts.enter_context(DevStack(folder, flowise_port=3_199))
+        service = _serve(stack, folder)
+        parts.callback(service.wait)
+        parts.callback(service.terminate)
+        async with httpx2.AsyncClient(base_url=f"http://127.0.0.1:{_PORT}") as http, asyncio.timeout(60):
+            while not await _answers(http):  # noqa: ASYNC110 - a process sends no event
+                await asyncio.sleep(0.3)
+        yield stack, f"http://127.0.0.1:{_PORT}"
+
+
 async def main() -> None:
     """Start everything and write the pictures of the README."""
     from tests.fixtures.browser import chromium_path
 
-    with tempfile.TemporaryDirectory() as folder, DevStack(Path(folder), flowise_port=3_199) as stack:
+    async with local() as (stack, url), async_playwright() as playwright:
         play(stack.standin)
-        service = _serve(stack, Path(folder))
-        try:
-            async with async_playwright() as playwright:
-                browser = await playwright.chromium.launch(executable_path=chromium_path(), args=["--no-sandbox"])
-                page = await browser.new_page()
-                async with asyncio.timeout(60):
-                    while not await _answers(page):  # noqa: ASYNC110 - a process sends no event
-                        await asyncio.sleep(0.3)
-                await take_all(browser, f"http://127.0.0.1:{_PORT}", IMAGES)
-                await browser.close()
-        finally:
-            service.terminate()
-            service.wait()
+        browser = await playwright.chromium.launch(executable_path=chromium_path(), args=["--no-sandbox"])
+        await take_all(browser, url, IMAGES)
+        await browser.close()
 
 
-async def _answers(page: Page) -> bool:
+async def _answers(http: httpx2.AsyncClient) -> bool:
     try:
-        return (await page.request.get(f"http://127.0.0.1:{_PORT}/live")).ok
-    except PlaywrightError:  # it is not up yet
+        return (await http.get("/live")).is_success
+    except httpx2.TransportError:  # it is not up yet
         return False
 
 
