@@ -1,5 +1,6 @@
 """A person in front of the page: what they type, press and read."""
 
+import re
 from typing import Any
 
 from playwright.async_api import Browser, BrowserContext, Locator, Page, ViewportSize, expect
@@ -80,6 +81,10 @@ class Screen:
 
     async def press(self, name: str, inside: Locator | None = None) -> None:
         await (inside or self.page).get_by_role("button", name=name, exact=True).click()
+
+    async def accept(self, card: Locator | None = None) -> None:
+        """Accept the result, by whatever name the button says what that does."""
+        await (card or self.page).get_by_role("button", name=re.compile("^(Accept|Go live)$")).click()
 
     async def question(self, title: str) -> Locator:
         """The open question once it has this title."""

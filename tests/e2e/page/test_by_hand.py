@@ -68,7 +68,7 @@ async def test_a_flow_is_changed_in_its_picture_tested_and_accepted_without_a_mo
     await expect(page.locator(".change-words").last).to_have_text("Moved: Buffer Memory")
     await screen.press("Build and test")
     await screen.question("The result")
-    await screen.press("Accept")
+    await screen.accept()
     await screen.status("Accepted")
     flow = json.loads((await flowise_flows.get_chatflow(row.id)).flow_data)
     made = {node["id"]: node["data"] for node in flow["nodes"]}
@@ -111,12 +111,53 @@ async def test_a_flow_of_steps_is_built_from_nothing_and_by_keyboard(
     await page.get_by_label("Name of the new flow").fill("Closed")
     await screen.press("Build and test")
     await screen.question("The result")
-    await screen.press("Accept")
+    await screen.accept()
     await screen.status("Accepted")
     (row,) = [row async for row in flowise_flows.iter_chatflows() if row.name == "Closed"]
     graph = GraphIR.from_flow_data((await flowise_flows.get_chatflow(row.id)).flow_data)
     assert [node.label for node in graph.nodes] == ["Start", "Tell them"]
     assert len(graph.edges) == 1
+
+
+async def test_a_text_completes_what_there_is_and_other_flows_are_chosen_by_name(
+    screen: Screen, flowise_flows: FlowiseClient
+) -> None:
+    row = await make_flow(flowise_flows)
+    await flowise_flows.create_variable("shopName", {"value": "Heron Books"})
+    page = screen.page
+    await page.goto(f"{screen.url}/#/new")
+    await screen.press("Start a flow of steps")
+    details, form = page.locator(".node-details"), page.locator(".node-form")
+    await details.get_by_role("button", name="Add to Start").click()
+    await pick(screen, "execute", "Execute Flow")
+    await form.get_by_label("Select Flow").select_option(label=row.name)
+    await details.get_by_role("button", name="Add to Execute Flow").last.click()
+    await pick(screen, "reply", "Direct Reply")
+    message = form.get_by_label("Message")
+    await message.click()
+    await page.keyboard.type("Hello from {{shop")
+    await expect(page.get_by_role("option", name="shopName")).to_have_count(1)
+    await page.keyboard.press("Enter")
+    # The same editor, large: nothing is lost on the way there and back.
+    await screen.press("Large editor", form)
+    assert await screen.violations() == []
+    await page.keyboard.press("Control+End")
+    await page.keyboard.type(": ")
+    await page.locator("dialog[open]").get_by_role("button", name="Insert a variable").click()
+    await page.get_by_role("option", name="executeFlowAgentflow_0").click()
+    await screen.press("Done")
+    told = "Message of Direct Reply: Hello from {{$vars.shopName}}: {{executeFlowAgentflow_0}}"
+    await expect(page.locator(".change-words").last).to_have_text(told)
+    await page.keyboard.press("Control+z")
+    # Types and ids are for those who ask for them, and the browser keeps that.
+    code = details.get_by_text("directReplyAgentflow_0", exact=True)
+    await expect(code).to_be_hidden()
+    await details.get_by_label("I know Flowise").check()
+    await expect(code).to_be_visible()
+    await page.reload()
+    await page.locator('.react-flow__node[data-id="directReplyAgentflow_0"]').click()
+    await expect(code).to_be_visible()
+    assert await screen.violations() == []
 
 
 @pytest.mark.nightly

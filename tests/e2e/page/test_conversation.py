@@ -35,7 +35,7 @@ async def test_what_a_person_said_is_read_in_order_and_again_at_the_next_change_
         await expect(mine.nth(index).locator("time")).not_to_be_empty()
     assert await screen.violations() == []
     await screen.press("Approve")
-    await screen.press("Accept", await screen.question("The result"))
+    await screen.accept(await screen.question("The result"))
     await screen.status("Accepted")
 
     # The flow has a page of its own, with the conversation so far.

@@ -74,7 +74,7 @@ async def test_every_text_from_plan_to_summary_is_whole(
     await result.get_by_label("Deploy the chatflow when I accept").uncheck()
     await expect(result.get_by_text("Keep the chatflow without deploying it.")).to_be_visible()
     await expect(result.get_by_text("Deploy the chatflow.", exact=True)).to_have_count(0)
-    await screen.press("Accept", result)
+    await screen.accept(result)
     await screen.status("Accepted")
     await screen.open_card("Plan")
     await screen.open_card("Summary")

@@ -67,7 +67,7 @@ async def test_a_plan_and_a_result_are_changed_by_hand_with_undo_and_written_as_
     await expect(said.last).not_to_contain_text("conversationChain_0")
     set_ = await inputs(flowise_flows, session, "conversationChain_0")
     assert set_["systemMessagePrompt"] == ANIMALS
-    await screen.press("Accept")
+    await screen.accept()
     await screen.status("Accepted")
 
 

@@ -160,7 +160,7 @@ async def walk_over_open_sessions(
     await screen.press("Stop the sessions and connect", dialog)
     await screen.reads(f"Connected to {another}")
     await screen.see(session)
-    await screen.press("Accept", await screen.question("The result"))
+    await screen.accept(await screen.question("The result"))
     await screen.status("Failed")
     assert await screen.violations() == []
     # Forgotten, it is asked about the sessions that are open too.

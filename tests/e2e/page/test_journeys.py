@@ -32,7 +32,7 @@ async def test_a_starter_without_a_model_becomes_a_bot_that_strangers_can_ask(
     await expect(result.get_by_text("No model judged the answers: please read them.", exact=False)).to_be_visible()
     await expect(result.get_by_role("list", name="Criteria")).to_be_hidden()
     # What the person says of an answer counts first; after a failure Accept is not what the page suggests.
-    accept, tests = result.get_by_role("button", name="Accept", exact=True), result.get_by_role("list", name="Tests")
+    accept, tests = result.get_by_role("button", name="Go live", exact=True), result.get_by_role("list", name="Tests")
     await expect(accept).to_have_class(re.compile("primary"))
     await tests.get_by_role("button", name="Wrong answer").first.click()
     await tests.get_by_label("What should the answer have said?").fill("30 days")
@@ -44,7 +44,7 @@ async def test_a_starter_without_a_model_becomes_a_bot_that_strangers_can_ask(
     await expect(tests.get_by_text("Judged by you")).to_be_visible(timeout=WORK_MS)
     await tests.get_by_role("button", name="Good answer").first.click()
     await expect(accept).to_have_class(re.compile("primary"))
-    await screen.press("Accept", result)
+    await screen.accept(result)
     live = page.get_by_role("region", name="Your bot is live")
     await expect(live).to_be_visible(timeout=WORK_MS)
     assert await screen.violations() == []
@@ -103,13 +103,13 @@ async def test_words_then_a_hand_then_words_again_lead_to_one_flow(
     await temperature.fill("0.3")
     await temperature.blur()
     await screen.press("Write and test my changes")
-    await screen.press("Accept", await screen.question("The result"))
+    await screen.accept(await screen.question("The result"))
     await expect(page.get_by_role("region", name="Your bot is live")).to_be_visible(timeout=WORK_MS)
     assert session in page.url
     await page.get_by_label("What should be different?").fill(words)
     await screen.press("Change it")
     await screen.press("Approve", await screen.question("The plan"))
-    await screen.press("Accept", await screen.question("The result"))
+    await screen.accept(await screen.question("The result"))
     await expect(page.get_by_role("region", name="Your bot is live")).to_be_visible(timeout=WORK_MS)
     address = await page.get_by_role("region", name="Your bot is live").get_by_role("link").first.get_attribute("href")
     written = await flowise_flows.get_chatflow((address or "").rpartition("/")[2])

@@ -92,7 +92,7 @@ async def test_the_focus_is_never_lost_on_the_way_through_views_and_dialogs(
     await focus_is_held(page)
     await enter(page, result.get_by_role("button", name="Roll back"))
     await enter(page, button("No, go back"))
-    await enter(page, result.get_by_role("button", name="Accept"))
+    await enter(page, result.get_by_role("button", name="Go live"))
     await screen.status("Accepted")
     await focus_is_held(page)
 

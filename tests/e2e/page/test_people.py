@@ -112,7 +112,7 @@ async def test_two_people_of_a_team_decide_together_and_another_team_sees_nothin
     said = grace.page.locator(".turn.mine")
     await expect(said.first.locator("header")).to_contain_text("ada@example.org")
     await grace.press("Approve", await grace.question("The plan"))
-    await grace.press("Accept", await grace.question("The result"))
+    await grace.accept(await grace.question("The result"))
     await grace.status("Accepted")
     await expect(said.nth(1).locator("header")).to_contain_text("You")
     # Ada's page has followed, and says who decided.

@@ -39,7 +39,7 @@ async def test_all_actions_of_a_long_question_are_in_sight_without_scrolling(
     await in_sight(screen, plan, ["Approve", "Ask for changes", "Cancel"])
     await screen.press("Approve", plan)
     result = await screen.question("The result")
-    await in_sight(screen, result, ["Accept", "Change it", "Roll back"])
+    await in_sight(screen, result, ["Go live", "Change it", "Roll back"])
     # What has the focus is not behind the bar.
     field = result.get_by_role("link", name="Open the flow in Flowise")
     await field.focus()
@@ -59,7 +59,7 @@ async def test_after_acceptance_the_way_on_comes_first_and_delete_last(
     await page.set_viewport_size(SIZES[0])
     first = await screen.start("Build a customer support chatbot with GPT-4o and memory")
     await screen.press("Approve", await screen.question("The plan"))
-    await screen.press("Accept", await screen.question("The result"))
+    await screen.accept(await screen.question("The result"))
     await screen.status("Accepted")
     # The focus is on what happened, not lost.
     await expect(page.locator(".now p").first).to_be_focused()

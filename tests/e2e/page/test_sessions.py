@@ -54,7 +54,7 @@ async def test_p71_a_sentence_becomes_an_accepted_chatflow_and_every_state_survi
     await screen.press("Ask")
     await screen.reads('You said: "Do you ship to Norway?"')
 
-    await screen.press("Accept", result)
+    await screen.accept(result)
     await screen.status("Accepted")
     await page.reload()
     await screen.status("Accepted")
@@ -93,7 +93,7 @@ async def test_an_earlier_iteration_is_accepted_in_place_of_the_newest(
     assert await screen.violations() == []
     assert (await flowise_flows.get_chatflow(first.id)).flow_data != first.flow_data
     await choice.select_option("0")
-    await screen.press("Accept", await screen.question("The result"))
+    await screen.accept(await screen.question("The result"))
     await screen.status("Accepted")
     accepted = await flowise_flows.get_chatflow(first.id)
     assert (accepted.flow_data, accepted.deployed) == (first.flow_data, True)

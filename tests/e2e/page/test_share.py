@@ -52,7 +52,7 @@ async def test_a_link_is_made_copied_opened_by_anybody_and_revoked(
     # The flow, once it is written.
     await maker.see(session)
     await maker.press("Approve", await maker.question("The plan"))
-    await maker.press("Accept", await maker.question("The result"))
+    await maker.accept(await maker.question("The result"))
     await maker.status("Accepted")
     await maker.page.locator(".workbench-head").get_by_role("link", name="History").click()
     history = await made_link(maker)

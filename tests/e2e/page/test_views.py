@@ -111,7 +111,7 @@ async def test_p71_an_update_is_seen_from_proposal_over_promotion_to_rollback(ch
 
 
 @pytest.mark.nightly
-async def test_the_newest_version_is_undone_by_one_press_and_that_by_the_next(changing: Site) -> None:
+async def test_the_newest_version_is_undone_after_a_question_and_that_by_the_next(changing: Site) -> None:
     row = await make_flow(changing.flowise)
     reviewed = await changing.answer(await changing.start(COLDER, target=row.id), action="approve")
     await changing.answer(reviewed, action="accept")
@@ -120,6 +120,9 @@ async def test_the_newest_version_is_undone_by_one_press_and_that_by_the_next(ch
             undo = page.get_by_role("button", name=f"Undo {newest}", exact=True)
             await expect(undo).to_be_in_viewport(ratio=1)
             await undo.click()
+            # The same rule as for going back to an older one: the flow is in use.
+            assert temperature(await changing.flowise.get_chatflow(row.id)) != degrees
+            await page.locator("dialog[open] .button.danger").click()
             await expect(page.get_by_text("and verified in Flowise")).to_be_in_viewport(ratio=1)
             assert temperature(await changing.flowise.get_chatflow(row.id)) == degrees
             await expect(page.locator(".version").first).to_contain_text("current")
@@ -138,7 +141,7 @@ async def test_p07_p71_a_stale_base_is_decided_on_the_canvas_and_the_draft_promo
         await expect(theirs.locator(".change-list ins")).to_have_text("After theirs")
         await expect(page.get_by_role("region", name="The flow has changed in Flowise")).to_be_visible()
         await page.get_by_role("button", name="Keep both").click()
-        accept = page.get_by_role("button", name="Accept")
+        accept = page.get_by_role("button", name="Go live")
         await expect(accept).to_be_visible(timeout=WORK_MS)
         live = await changing.flowise.get_chatflow(row.id)
         assert (temperature(live), '"theirs"' in live.flow_data) == ("0.9", True)

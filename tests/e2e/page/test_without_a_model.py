@@ -60,7 +60,7 @@ async def test_a_sentence_chooses_a_starter_whose_form_is_completed_approved_and
     plan = await screen.question(t("The plan"))
     await expect(plan.get_by_text(POLICY).first).to_be_visible()
     await screen.press(t("Approve"), plan)
-    await screen.press(t("Accept"), await screen.question(t("The result")))
+    await screen.press(t("Go live"), await screen.question(t("The result")))
     await screen.status(t("Accepted"))
     built = {row.name: row async for row in flowise_flows.iter_chatflows()}
     assert POLICY in (await flowise_flows.get_chatflow(built[f"Returns {language}"].id)).flow_data
@@ -94,7 +94,7 @@ async def named(screen: Screen, flow_id: str, operation: str, field: str, name: 
     await page.get_by_label(field).fill(name)
     await page.keyboard.press("Enter")
     await screen.press("Approve", await screen.question("The plan"))
-    await screen.press("Accept", await screen.question("The result"))
+    await screen.accept(await screen.question("The result"))
     await screen.status("Accepted")
 
 

@@ -4,6 +4,7 @@
  */
 import { begin } from "./api/early";
 import { cataloguesOf, preferredLanguage } from "./i18n/language";
+import { showToExperts } from "./ui/expert";
 import { preferredTheme } from "./ui/theme";
 import { loaded, placeOf } from "./views";
 import "./theme.css";
@@ -21,6 +22,7 @@ addEventListener("vite:preloadError", () => {
 const language = preferredLanguage();
 const found = placeOf(location.hash);
 Object.assign(document.documentElement, { lang: language });
+showToExperts();
 Object.assign(document.documentElement.dataset, { theme: preferredTheme(), place: found?.place.path ?? "" });
 if (!found?.place.alone)
   for (const path of ["/keys/current", ...(found?.place.asks?.(found.params) ?? [])]) begin(path);

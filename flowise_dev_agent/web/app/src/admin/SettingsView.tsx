@@ -5,6 +5,7 @@ import { forgetKey, keptKey } from "../api/early";
 import type { PublicSettings } from "../api/types";
 import { language, t } from "../i18n";
 import { ErrorNote } from "../ui/ErrorNote";
+import { ExpertSwitch } from "../ui/ExpertSwitch";
 import { plural } from "../ui/format";
 import "./admin.css";
 
@@ -54,6 +55,7 @@ export function SettingsView() {
           <Shown settings={data} />
         </div>
       )}
+      {!isPending && <ExpertSwitch />}
       {!isPending && <StoredKey />}
     </div>
   );

@@ -75,6 +75,15 @@ export const documentStores = (instance: string | undefined) =>
     staleTime: 10_000,
   });
 
+/** The variables of a Flowise server, by name. */
+export const serverVariables = (instance: string | undefined) =>
+  queryOptions({
+    queryKey: ["variables", instance ?? null],
+    queryFn: ({ signal }) => dataOf(api.GET("/variables", { params: { query: { instance } }, signal })),
+    retry: false,
+    staleTime: 60_000,
+  });
+
 /** A node type with its fields. */
 export const nodeType = (name: string, instance: string) =>
   queryOptions({

@@ -288,7 +288,7 @@ function useKeys(chosen: string | null, act: (id: string | null, key: string) =>
   useEffect(() => {
     const pressed = (event: KeyboardEvent) => {
       const target = event.target as HTMLElement | null;
-      if (target?.closest?.("input, textarea, select, dialog, [contenteditable]")) return;
+      if (target?.closest?.("input, textarea, select, dialog, [data-typing]")) return;
       const id = target?.closest<HTMLElement>(".react-flow__node")?.dataset.id ?? chosen;
       const key = event.key.toLowerCase();
       const held = event.ctrlKey || event.metaKey;

@@ -30,7 +30,6 @@ export function HistoryPage({ params }: { params: Record<string, string> }) {
   const before = asked.get("before") ?? older?.name ?? newest?.name ?? LIVE;
   // The two are in the address, so that a link shows a colleague the same.
   const compare = (from: string, to: string) => go(`/history/${id}?before=${from}&after=${to}`, { replace: true });
-  // One press: nothing is lost by it, and the next press takes it back.
   const undo = useRestore(id);
   const moves = versions.filter((version) => version.moved);
   const [unfolded, setUnfolded] = useState(false);
@@ -50,9 +49,15 @@ export function HistoryPage({ params }: { params: Record<string, string> }) {
         </div>
         <div className="row">
           {newest?.current && older && (
-            <button type="button" className="button" disabled={undo.isPending} onClick={() => undo.mutate(older)}>
-              {t("Undo {{name}}", { name: newest.name })}
-            </button>
+            <ConfirmButton
+              label={t("Undo {{name}}", { name: newest.name })}
+              question={t("Undo {{name}}?", { name: newest.name })}
+              yes={t("Write {{name}} to Flowise", { name: older.name })}
+              busy={undo.isPending}
+              onYes={() => undo.mutate(older)}
+            >
+              <p>{t("It changes the flow that people use now. You can take it back in the same way.")}</p>
+            </ConfirmButton>
           )}
           <CopyButton text={() => location.href} label={t("Copy the link")} />
           <ShareButton subject="flow" id={id} />

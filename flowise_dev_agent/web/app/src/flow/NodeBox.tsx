@@ -72,7 +72,7 @@ export const NodeBox = memo(function NodeBox({ data, selected }: NodeProps<NodeB
         <NodeIcon node={node} />
         <span className="fnode-title">
           <strong>{node.label}</strong>
-          {node.kind === "node" ? <small>{node.name}</small> : <InsideOf node={node} />}
+          {node.kind === "node" ? <small className="for-experts">{node.name}</small> : <InsideOf node={node} />}
         </span>
       </header>
       <MarkBadge mark={mark} />

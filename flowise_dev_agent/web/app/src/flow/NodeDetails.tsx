@@ -1,6 +1,7 @@
 import { useContext } from "react";
 import type { CanvasNode, FieldChange } from "../api/types";
 import { t } from "../i18n";
+import { ExpertSwitch } from "../ui/ExpertSwitch";
 import { duration } from "../ui/format";
 import { TextDiff } from "../ui/TextDiff";
 import { BuildSection } from "./BuildSection";
@@ -35,18 +36,18 @@ export function NodeDetails({ marked, instance, onClose }: Props) {
           ✕
         </button>
       </header>
-      <p className="row">
+      <p className={mark === "same" ? "row for-experts" : "row"}>
         <MarkBadge mark={mark} />
-        <small>
+        <small className="for-experts">
           {[node.name, node.category, node.version && t("version {{version}}", { version: node.version })]
             .filter(Boolean)
             .join(" · ")}
         </small>
       </p>
-      <p>
+      <p className={node.credential ? "" : "for-experts"}>
         <small>
-          <code>{node.id}</code>
-          {node.credential && ` · ${t(node.credential === "bound" ? "credential bound" : "credential missing")}`}
+          <code className="for-experts">{node.id}</code>{" "}
+          {node.credential && t(node.credential === "bound" ? "credential bound" : "credential missing")}
         </small>
       </p>
       {ran.map((step, index) => (
@@ -90,6 +91,7 @@ export function NodeDetails({ marked, instance, onClose }: Props) {
       {!editing && node.params.length === 0 && fields.length === 0 && !node.note && (
         <p className="quiet">{t("All settings have their default.")}</p>
       )}
+      <ExpertSwitch />
     </section>
   );
 }

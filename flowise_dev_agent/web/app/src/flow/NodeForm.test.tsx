@@ -1,3 +1,4 @@
+import { EditorView } from "@codemirror/view";
 import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { act, cleanup, render, screen, waitFor, within } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
@@ -181,14 +182,23 @@ it("does not offer a list with a secret, which would be lost, and sends a creden
 });
 
 it("shows what the flow has, and never a default of the type as its value", async () => {
-  const prompt = screen.getByLabelText("Prompt");
-  expect(prompt).toHaveProperty("value", "");
+  const prompt = await waitFor(() => {
+    const place = document.querySelector<HTMLElement>('[data-field="prompt"]');
+    const content = place?.querySelector(".code-field")?.shadowRoot?.querySelector<HTMLElement>(".cm-content");
+    if (!place || !content) throw new Error("the editor is not there yet");
+    return { place, content };
+  });
+  expect(prompt.place.querySelector("[name=prompt]")).toHaveProperty("value", "");
+  expect(prompt.content.getAttribute("aria-label")).toBe("Prompt");
   expect(screen.getByText("Not set. Default: You are a helpful assistant.")).toBeTruthy();
   expect(screen.getByLabelText("Limit")).toHaveProperty("value", "");
   expect(screen.getByLabelText("Style").closest("details")).toBeTruthy();
-  expect(prompt.closest("details")).toBeNull();
-  await userEvent.type(prompt, "Be kind.");
-  await userEvent.tab();
+  expect(prompt.place.closest("details")).toBeNull();
+  const view = EditorView.findFromDOM(prompt.content);
+  act(() => {
+    view?.dispatch({ changes: { from: 0, insert: "Be kind." } });
+    prompt.content.dispatchEvent(new FocusEvent("blur"));
+  });
   expect(sent).toEqual([set("prompt", "Be kind.")]);
 });
 

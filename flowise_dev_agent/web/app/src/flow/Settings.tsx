@@ -1,14 +1,21 @@
 /** Fields of a node type with what the server lists for them, and with the settings of what is chosen in them. */
 import { useQuery } from "@tanstack/react-query";
-import { type ReactNode, useContext } from "react";
-import { nodeOptions, nodeType } from "../api/queries";
+import { lazy, type ReactNode, Suspense, useContext, useMemo } from "react";
+import { nodeOptions, nodeType, serverVariables } from "../api/queries";
 import { t } from "../i18n";
 import { ErrorNote } from "../ui/ErrorNote";
-import { Field } from "../ui/form/Fields";
+import { Field, type TextControl } from "../ui/form/Fields";
 import { asked, type FormField, fieldsOf, type Schema, type Values } from "../ui/form/schema";
 import { type Building, BuildingContext } from "./building";
 import { CredentialField } from "./CredentialField";
 import { rowsOf } from "./layout";
+import { earlier, variablesFor } from "./variables";
+
+const CodeField = lazy(() => import("../ui/CodeField").then((module) => ({ default: module.CodeField })));
+/** How the texts of a format are written; others are prose. */
+const LANGUAGES: Record<string, "javascript" | "json"> = { code: "javascript", json: "json" };
+/** A longer line gets several. */
+const LINE = 60;
 
 /** Where the settings of a model or a tool hold their credential. */
 const CREDENTIALS = ["FLOWISE_CREDENTIAL_ID", "credential"];
@@ -41,6 +48,13 @@ const isSaid = (value: unknown): boolean => ["string", "number", "boolean"].incl
 export function Setting({ field, type, instance, values, nodeId, within = "", needs = [], onSet }: Props) {
   const building = useContext(BuildingContext);
   const { name, schema } = field;
+  const node = nodeId ? building?.nodes.find((one) => one.id === nodeId) : undefined;
+  const writes = field.kind === "text" || Boolean(schema["x-variables"]);
+  const stored = useQuery({ ...serverVariables(instance), enabled: writes && node !== undefined });
+  const variables = useMemo(
+    () => (building && node ? variablesFor(node, building, stored.data?.variables ?? [], schema.format) : []),
+    [building, node, stored.data, schema.format],
+  );
   const value = values[name];
   const listed = schema["x-lists-options"] ?? false;
   const options = useQuery({ ...nodeOptions(type, name, instance), enabled: listed });
@@ -48,6 +62,27 @@ export function Setting({ field, type, instance, values, nodeId, within = "", ne
     options.data?.options.map((one) => ({ value: one.name, label: one.label })) ??
     (building && nodeId ? fromFlow(schema["x-from-flow"], nodeId, building) : []);
   const config = schema["x-config"];
+  const textOf = (one: FormField, control: TextControl): ReactNode => {
+    const language = LANGUAGES[one.schema.format ?? ""] ?? "text";
+    const single = one.kind === "line" && control.value.length <= LINE;
+    if (one.kind !== "text" && !(one.kind === "line" && one.schema["x-variables"])) return null;
+    return (
+      <>
+        <input type="hidden" name={control.name} value={control.value} />
+        <Suspense fallback={<textarea disabled rows={single ? 1 : 5} value={control.value} aria-label={one.label} />}>
+          <CodeField
+            {...{ language, single }}
+            label={one.label}
+            about={control.about}
+            value={control.value}
+            required={control.required}
+            variables={variables}
+            onSet={control.onSet}
+          />
+        </Suspense>
+      </>
+    );
+  };
   const kind = field.kind === "list" ? field.kind : "choice";
   const inRow = (list: FormField, row: Values, setRow: (row: Values) => void, index: number): ReactNode =>
     asked(list.columns, row)
@@ -79,6 +114,7 @@ export function Setting({ field, type, instance, values, nodeId, within = "", ne
         counts="left"
         needs={needs}
         path={within}
+        text={textOf}
         row={inRow}
         onChange={(next) => next !== undefined && onSet(name, next)}
       />
@@ -113,12 +149,10 @@ export function fromFlow(
       .flatMap((one) => rowsOf(one, "startState").map(({ key }) => String(key ?? "")))
       .filter(Boolean)
       .map((key) => ({ value: key, label: key }));
-  if (what !== "steps") return [];
-  const before = new Set([id]);
-  for (const one of before) for (const edge of edges) if (edge.target === one) before.add(edge.source);
-  return nodes
-    .filter((one) => before.has(one.id) && one.id !== id && one.name !== "startAgentflow")
-    .map(({ id: step, label }) => ({ value: `${step}-${label}`, label }));
+  const node = what === "steps" && nodes.find((one) => one.id === id);
+  return node
+    ? earlier(node, { nodes, edges }).map((one) => ({ value: `${one.id}-${one.label}`, label: one.label }))
+    : [];
 }
 
 /** The settings of a model or a tool inside of a node. */

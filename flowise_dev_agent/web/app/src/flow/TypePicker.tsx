@@ -49,7 +49,7 @@ export function TypePicker({ place, nodes, instance, onType, onNode, onClose }: 
       {here.map((node) => (
         <Command.Item key={node.id} value={`node ${node.id}`} onSelect={chosen(() => onNode(node))}>
           <span className="clip grow">{goesBack(node) ? t("Back to {{node}}", { node: node.label }) : node.label}</span>
-          <small>{node.id}</small>
+          <small className="for-experts">{node.id}</small>
         </Command.Item>
       ))}
     </Command.Group>

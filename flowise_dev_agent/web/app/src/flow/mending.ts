@@ -47,7 +47,9 @@ export function goTo(path: string): void {
   const field = fieldAt(path);
   for (let around = field?.closest("details"); around; around = around.parentElement?.closest("details") ?? null)
     around.open = true;
-  const control = field?.querySelector<HTMLElement>("input, select, textarea, [contenteditable=true], button");
+  const control = field?.querySelector<HTMLElement>(
+    "input:not([type=hidden]), select, textarea, [data-typing], button",
+  );
   field?.scrollIntoView({ block: "center" });
-  control?.focus();
+  (control?.shadowRoot?.querySelector<HTMLElement>("[contenteditable]") ?? control)?.focus();
 }

@@ -33,7 +33,12 @@ export function useUndoKeys(editing: Editing | null) {
   useEffect(() => {
     const pressed = (event: KeyboardEvent) => {
       if (!(event.ctrlKey || event.metaKey) || event.altKey) return;
-      if ((event.target as Element | null)?.closest?.("input:not([type=checkbox]), textarea, select, dialog")) return;
+      if (
+        (event.target as Element | null)?.closest?.(
+          "input:not([type=checkbox]), textarea, select, dialog, [data-typing]",
+        )
+      )
+        return;
       const key = event.key.toLowerCase();
       const step = key === "y" || (key === "z" && event.shiftKey) ? editing?.redo : key === "z" ? editing?.undo : null;
       if (!step) return;

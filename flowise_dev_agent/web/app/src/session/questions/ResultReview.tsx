@@ -11,6 +11,13 @@ import { TestList } from "../TestList";
 import { HEADLINES, VerdictView } from "../VerdictView";
 import { Choices, Findings, type FormProps, useFeedback } from "./controls";
 
+/** What accepting does where it puts a flow in use. */
+const LIVE = new Set([
+  "option.accept_new.description",
+  "option.accept_draft.description",
+  "option.accept_draft_untested.description",
+]);
+
 type Iterations = InterruptOf<"result_review">["data"]["iterations"];
 
 /** The tested flow: test answers, open points, and the decision. */
@@ -32,9 +39,18 @@ export function ResultReviewForm({ question, session, busy, send }: FormProps<In
 
   const options = question.options.map((one) => {
     if (one.value !== "accept") return one;
-    if (edits) return { ...one, label: t("Write and test my changes"), description: "" };
-    return updates || deploy ? one : { ...one, description: t("Keep the chatflow without deploying it.") };
+    if (edits) return { ...one, texts: {}, label: t("Write and test my changes"), description: "" };
+    const { description } = one.texts ?? {};
+    if (!updates && !deploy)
+      return {
+        ...one,
+        texts: { ...(one.texts?.label && { label: one.texts.label }) },
+        description: t("Keep the chatflow without deploying it."),
+      };
+    if (!LIVE.has(description?.code ?? "")) return one;
+    return { ...one, label: t("Go live"), texts: { ...(description && { description }) } };
   });
+  const accepts = options.find((one) => one.value === "accept");
 
   function choose(action: Action) {
     if (action === "iterate") {
@@ -43,7 +59,7 @@ export function ResultReviewForm({ question, session, busy, send }: FormProps<In
     } else if (action === "accept") {
       if (edits) return send({ action: "iterate", ops: opsOf(edits) }, filesOf(edits));
       const earlier = chosen === newest ? {} : { iteration: chosen };
-      if (feedback.empty(t("Accept"))) send({ action, deploy, ...earlier });
+      if (feedback.empty(accepts ? worded(accepts, "label") : "")) send({ action, deploy, ...earlier });
     } else if (action === "rollback" && feedback.empty(t("Roll back"))) send({ action });
   }
 

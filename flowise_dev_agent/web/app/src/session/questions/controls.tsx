@@ -1,6 +1,7 @@
 /** What the question forms share: the actions, the feedback field, the findings. */
 import { createContext, type ReactNode, type RefObject, useContext, useId, useRef, useState } from "react";
 import type { Action, Answer, Finding, Interrupt, Option, SessionView } from "../../api/types";
+import { usePointer } from "../../flow/highlight";
 import { t } from "../../i18n";
 import { findingText, worded } from "../../i18n/texts";
 import { ErrorNote } from "../../ui/ErrorNote";
@@ -210,23 +211,37 @@ export function Findings({ findings }: { findings: Finding[] }) {
 }
 
 function FindingList({ label, findings }: { label: string; findings: Finding[] }) {
+  const pointer = usePointer();
   if (findings.length === 0) return null;
   return (
     <ul className="plain stack tight" aria-label={label}>
-      {findings.map((one) => (
-        <li
-          key={`${one.code} ${one.where} ${one.message}`}
-          className={one.severity === "error" ? "note bad" : "note warn"}
-        >
-          <p>{findingText(one)}</p>
-          <details>
-            <summary>
-              <code>{[one.code, one.where].filter(Boolean).join(" · ")}</code>
-            </summary>
-            <code className="words">{[one.detail, one.hint].filter(Boolean).join(" ")}</code>
-          </details>
-        </li>
-      ))}
+      {[...Map.groupBy(findings, findingText).values()].map(([one, ...more]) => {
+        if (!one) return null;
+        // One rule at several nodes is told once.
+        const number = 1 + more.length;
+        const where = [one, ...more].map((each) => each.where).filter((id) => /_\d+$/.test(id));
+        return (
+          <li
+            key={`${one.code} ${one.where} ${one.message}`}
+            className={one.severity === "error" ? "note bad" : "note warn"}
+          >
+            <p>
+              {findingText(one)} {number > 1 && <small>{t("{{number}} times", { number })}</small>}
+            </p>
+            {where.length > 0 && (
+              <button type="button" className="button small" {...pointer(where)}>
+                {t("Show")}
+              </button>
+            )}
+            <details className="for-experts">
+              <summary>
+                <code>{[one.code, one.where].filter(Boolean).join(" · ")}</code>
+              </summary>
+              <code className="words">{[one.detail, one.hint].filter(Boolean).join(" ")}</code>
+            </details>
+          </li>
+        );
+      })}
     </ul>
   );
 }

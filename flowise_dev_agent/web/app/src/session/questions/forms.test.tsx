@@ -477,6 +477,22 @@ it("accepts an earlier iteration that showed more", async () => {
   ]);
 });
 
+it("says Go live where accepting puts a flow in use, and only there", async () => {
+  const german = { code: "option.accept.label", params: {} };
+  const accept = (what: string) => ({
+    ...option("accept", "Accept", "What it does."),
+    texts: { label: german, description: { code: `option.accept_${what}.description`, params: {} } },
+  });
+  const button = (name: string) => screen.queryByRole("button", { name });
+  show(ResultReviewForm, RESULT, [accept("new"), option("iterate", "Change it")]);
+  expect(button("Go live")).toBeTruthy();
+  await userEvent.click(screen.getByLabelText("Deploy the chatflow when I accept"));
+  expect(button("Accept")).toBeTruthy();
+  cleanup();
+  show(ResultReviewForm, RESULT, [accept("unchanged"), option("iterate", "Change it")]);
+  expect(button("Go live")).toBeNull();
+});
+
 it("accepts with or without deploying, iterates with feedback, rolls back after a confirmation", async () => {
   const { sent, press } = show(ResultReviewForm, RESULT, RESULT_OPTIONS);
   expect(screen.getByText("Deploy it.")).toBeTruthy();

@@ -19,8 +19,19 @@ interface Common {
   needs?: string[];
   /** Where these fields are, before their names in such a path. */
   path?: string;
+  /** Draws a text of several lines otherwise than as a plain text area; null leaves it as it is. */
+  text?: (field: FormField, control: TextControl) => ReactNode;
   /** Draws the fields of a row of a list otherwise than `Fields` does. */
   row?: (field: FormField, row: Values, onChange: (row: Values) => void, index: number) => ReactNode;
+}
+
+/** What a field of text is, and what is in it. */
+export interface TextControl {
+  name: string;
+  about: string;
+  value: string;
+  required: boolean;
+  onSet: (text: string) => void;
 }
 
 interface FieldsProps extends Common {
@@ -129,6 +140,25 @@ export function Field(props: FieldProps) {
     );
   const secret = kind === "secret";
   const several = kind === "text" || kind === "list" || (schema["x-rows"] ?? 1) > 1 || first.length > LONG_LINE;
+  const own =
+    kind !== "list" && kind !== "choice" && !secret
+      ? props.text?.(field, {
+          name: common.name,
+          about: [hint, lacks && t("Still needed")].filter(Boolean).join(" "),
+          value: text,
+          required,
+          onSet: set,
+        })
+      : null;
+  if (own)
+    return (
+      <div className="field">
+        <span {...(lacks && { "data-lacking": true })}>{label}</span>
+        {lacks && <Lacks id={`${id}-lacks`} />}
+        {own}
+        {help}
+      </div>
+    );
   return (
     <div className="field">
       <label htmlFor={id}>{kind === "list" ? t("{{label}} (one a line)", { label }) : label}</label>
