@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from flowise_dev_agent.devkit.standin.protocol import RecordedRequest
+from flowise_dev_agent.devkit.standin.refusals import refusal as refusal_of
 from tests.doors.model import is_look_up
 from tests.doors.peer import KEY, Refusal, Rule, prompt_tokens
 
@@ -15,6 +16,12 @@ def named(name: str, rule: Rule) -> Rule:
     """The rule under the name that the log has."""
     rule.__name__ = name
     return rule
+
+
+def as_the_stand_in(request: RecordedRequest) -> Refusal | None:
+    """Refuse what the stand-in of the devkit refuses for this provider."""
+    said = refusal_of(request)
+    return Refusal(said) if said else None
 
 
 def wrong_key(refusal: Refusal) -> Rule:

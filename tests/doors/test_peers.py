@@ -76,6 +76,7 @@ ROWS = [
     Row("openai", "strict_format", chat(response_format=asked(_NESTED))),
     Row("openai", "strict_tools", chat(tools=[STRICT_TOOL], reasoning_effort="none")),
     Row("openai", "_reasons_with_tools", chat(tools=TOOLS)),
+    Row("openai", "as_the_stand_in", chat(turn(role="human"))),
     Row("azure", "_reasons_with_tools", chat(tools=TOOLS, reasoning_effort="low")),
     Row("openai responses", "_strict_text", {**input_of(), "text": {"format": _FORM}}),
     Row(
@@ -95,6 +96,7 @@ ROWS = [
     Row("anthropic", "strict_tools", chat(tools=[{**CLAUDE_TOOL, "strict": True}])),
     Row("anthropic", "window", chat(text=LONG)),
     Row("anthropic", "longest_answer", chat(max_tokens=200_000)),
+    Row("anthropic", "as_the_stand_in", chat(turn(role="system", content="Be kind"))),
     Row("bedrock", "wrong_key", chat(), ("message",), 403, "other"),
     Row("bedrock", "no_forced_tool", chat(tools=[CLAUDE_TOOL], tool_choice={"type": "any"}), ("message",)),
     Row(

@@ -110,6 +110,7 @@ _RULES: Final = (
     # messages API, errors.
     rules.window(_WINDOW, _too_long, with_answer=False),
     rules.longest_answer(_LONGEST, _too_much),
+    rules.as_the_stand_in,
 )
 ANTHROPIC: Final = Door(
     name="anthropic",

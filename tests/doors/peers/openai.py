@@ -124,6 +124,7 @@ _CHAT: tuple[Rule, ...] = (
     # guides/structured-outputs, "Supported schemas".
     rules.strict_format(openai_violations, _said, code="invalid_json_schema", param="response_format"),
     _reasons_with_tools,
+    rules.as_the_stand_in,
 )
 
 RESPONSES: Final = Door(
