@@ -250,7 +250,7 @@ def walked() -> tuple[dict[str, Callable[..., Any]], set[str]]:
 FOUND, UNMADE = walked()
 #: Some functions at each commit, all at night: together they take two minutes.
 CASES = [
-    pytest.param(name, marks=() if number % 8 == 0 else pytest.mark.nightly)
+    pytest.param(name, marks=() if number % 16 == 8 else pytest.mark.nightly)
     for number, name in enumerate(sorted(FOUND))
 ]
 

@@ -119,19 +119,12 @@ async def test_an_accepted_session_leaves_artifacts_of_every_kind(http: httpx2.A
     assert kept["items"][0]["payload"]["action"] == "add"
     assert ASSISTANT_TEXT in kept["items"][0]["payload"]["stored_memory"]["text"]
 
-
-async def test_a_second_session_leaves_which_pattern_it_started_from(http: httpx2.AsyncClient) -> None:
-    first = await accepted(http)
-    kept = (await read(http, f"/sessions/{first}/artifacts", kind="memory"))["items"][0]["memory_id"]
+    # The next session tells which pattern it started from.
     second = (await http.post("/sessions", json={"design": ASSISTANT})).json()["thread_id"]
-
-    found = await read(http, f"/memories/{kept}/artifacts", flowchart_id=second)
-
-    assert found["count"] == 1
-    payload = found["items"][0]["payload"]
-    assert payload["action"] == "retrieve"
-    assert payload["retrieved_memories"][0]["memory_id"] == kept
-    assert payload["llm_guided_retrieve"]["query_text"] == ASSISTANT_TEXT
+    (used,) = (await read(http, f"/memories/{memory['memory_id']}/artifacts", flowchart_id=second))["items"]
+    assert used["payload"]["action"] == "retrieve"
+    assert used["payload"]["retrieved_memories"][0]["memory_id"] == memory["memory_id"]
+    assert used["payload"]["llm_guided_retrieve"]["query_text"] == ASSISTANT_TEXT
 
 
 async def remembered(http: httpx2.AsyncClient, text: str, **more: Any) -> Any:
@@ -205,18 +198,6 @@ async def test_a_form_reads_no_notes_and_leave_no_memory_that_says_so(http: http
     assert (await read(http, f"/sessions/{session}/artifacts", kind="memory"))["items"] == []
 
 
-async def test_each_artifact_has_an_event_that_refers_to_it(http: httpx2.AsyncClient) -> None:
-    session = (await http.post("/sessions", json={"design": ASSISTANT})).json()["thread_id"]
-    events = await read(http, f"/sessions/{session}/events", type="node_artifact:persisted", limit=200)
-    artifacts = await read(http, f"/sessions/{session}/artifacts", limit=200)
-
-    assert {event["data"]["artifact_id"] for event in events["events"]} == {item["id"] for item in artifacts["items"]}
-    data = events["events"][0]["data"]
-    one = await read(http, data["reference"])
-    assert one["item"]["id"] == data["artifact_id"]
-    assert (data["flowchart_id"], data["flowchart_run_id"]) == (session, one["item"]["flowchart_run_id"])
-
-
 async def test_the_mcp_tools_read_plans_memories_milestones_and_decisions(http: httpx2.AsyncClient) -> None:
     session = await accepted(http)
 
@@ -260,7 +241,7 @@ async def test_the_mcp_tools_read_plans_memories_milestones_and_decisions(http: 
     assert too_many.is_error
 
 
-async def test_pages_filters_and_unknown_ids_of_artifacts(http: httpx2.AsyncClient) -> None:
+async def test_pages_filters_events_and_unknown_ids_of_artifacts(http: httpx2.AsyncClient) -> None:
     session = (await http.post("/sessions", json={"design": ASSISTANT})).json()["thread_id"]
     whole = await read(http, f"/milestones/{session}/artifacts")
     part = await read(http, f"/milestones/{session}/artifacts", limit=1, offset=1)
@@ -272,3 +253,12 @@ async def test_pages_filters_and_unknown_ids_of_artifacts(http: httpx2.AsyncClie
     assert {item["flowchart_node_id"] for item in of_node["items"]} == {"hydrate_context"}
     assert (nowhere.status_code, nowhere.json()["code"]) == (404, "session_not_found")
     assert (elsewhere.status_code, elsewhere.json()["code"]) == (404, "artifact_not_found")
+
+    # Each artifact has an event that refers to it.
+    events = await read(http, f"/sessions/{session}/events", type="node_artifact:persisted", limit=200)
+    artifacts = await read(http, f"/sessions/{session}/artifacts", limit=200)
+    assert {event["data"]["artifact_id"] for event in events["events"]} == {item["id"] for item in artifacts["items"]}
+    data = events["events"][0]["data"]
+    one = await read(http, data["reference"])
+    assert one["item"]["id"] == data["artifact_id"]
+    assert (data["flowchart_id"], data["flowchart_run_id"]) == (session, one["item"]["flowchart_run_id"])
