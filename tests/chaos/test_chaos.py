@@ -173,12 +173,7 @@ def proxy(fake_flowise: FakeFlowise) -> Iterator[FaultyProxy]:
 
 
 def make_cluster(
-    postgres: EmbeddedPostgres,
-    proxy: FaultyProxy,
-    api_key: str,
-    folder: Path,
-    timings: Timings,
-    standin: ModelStandIn,
+    postgres: EmbeddedPostgres, proxy: FaultyProxy, api_key: str, folder: Path, timings: Timings, standin: ModelStandIn
 ) -> Cluster:
     script(standin, SUPPORT, when=REQUIREMENT)
     script(standin, change("chatOpenAI_0", "temperature", 0.2), when=COLDER)

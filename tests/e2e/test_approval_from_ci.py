@@ -77,11 +77,7 @@ async def dispatched(github: Receiver, count: int) -> dict[str, Any]:
 
 
 async def test_the_documented_loop_approves_a_plan_and_accepts_its_result(
-    service: ServiceProcess,
-    relay_url: str,
-    github: Receiver,
-    flowise_client: FlowiseClient,
-    tmp_path: Path,
+    service: ServiceProcess, relay_url: str, github: Receiver, flowise_client: FlowiseClient, tmp_path: Path
 ) -> None:
     runner = workflow("approval.yml", tmp_path, service)
     async with AgentClient(service.url, SecretStr(KEY)) as client:

@@ -14,11 +14,9 @@ from tests.e2e.people import KEY, LOCKED, MakeService, http_of, make_flow, nodes
 SEED: Final = 18
 #: A request that fits its schema is refused with 422 where the schema cannot know what is wrong.
 REFUSALS: Final = {
-    "cursors are opaque": [
-        *("list_sessions", "list_deliveries", "find_flows", "get_flow_conversation", "list_nodes"),
-    ],
+    "cursors are opaque": [*("list_sessions", "list_deliveries", "find_flows", "get_flow_conversation", "list_nodes")],
     "names of an instance or model, fields of a credential, a webhook secret that a stream has no place for": [
-        *("start_session", "start_session_stream", "post_credential", "promote_flow", "add_memory"),
+        *("start_session", "start_session_stream", "post_credential", "promote_flow", "add_memory")
     ],
     "a text that is to be a flow, or ops that are to make one": [
         *("validate_flow", "start_flow_text_test", "import_flow", "apply_to_flow"),

@@ -133,11 +133,7 @@ async def planted(client: FlowiseClient) -> Chatflow:
 
 
 async def test_p102_marked_secrets_leave_the_service_by_no_way(
-    database_dsn: str,
-    flowise: FlowiseAccess,
-    flowise_client: FlowiseClient,
-    standin: ModelStandIn,
-    tmp_path: Path,
+    database_dsn: str, flowise: FlowiseAccess, flowise_client: FlowiseClient, standin: ModelStandIn, tmp_path: Path
 ) -> None:
     row = await planted(flowise_client)
     standin.script(

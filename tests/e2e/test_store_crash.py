@@ -140,11 +140,7 @@ async def test_a_store_whose_session_is_cancelled_while_it_fills_is_removed_and_
 
 @pytest.mark.nightly
 async def test_the_store_of_a_deleted_session_goes_after_its_flow_and_its_vectors_are_named(
-    service: ServiceProcess,
-    flowise_client: FlowiseClient,
-    database: Database,
-    sweep: Reconciler,
-    vectors: VectorSpec,
+    service: ServiceProcess, flowise_client: FlowiseClient, database: Database, sweep: Reconciler, vectors: VectorSpec
 ) -> None:
     model = await flowise_client.create_document_store("Travel", "of a test")
     await flowise_client.insert_vectors(model.id, vectors, timeout=30)

@@ -38,12 +38,7 @@ async def test_the_picture_of_a_plan_is_what_is_written_and_both_are_changed_by_
 ) -> None:
     window = {"node_id": "bufferWindowMemory_0", "node_name": "bufferWindowMemory", "purpose": "the memory"}
     there = [one | {"existing": True} for one in SUPPORT["plan"]["nodes"] if one["node_name"] != "bufferMemory"]
-    plan = {
-        **SUPPORT["plan"],
-        "operation": "update",
-        "nodes": [*there, window],
-        "removals": ["bufferMemory_0"],
-    }
+    plan = {**SUPPORT["plan"], "operation": "update", "nodes": [*there, window], "removals": ["bufferMemory_0"]}
     ops = [
         {"op_type": "RemoveNode", "node_id": "bufferMemory_0"},
         {"op_type": "AddNode", "node_name": "bufferWindowMemory", "node_id": "bufferWindowMemory_0"},

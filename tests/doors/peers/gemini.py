@@ -86,11 +86,7 @@ GEMINI: Final = Door(
         "GOOGLE_GEMINI_BASE_URL": address,
     },
     error=_body,
-    rules=(
-        rules.wrong_key(_WRONG_KEY),
-        _signed_calls,
-        rules.window(_WINDOW, _too_long, with_answer=False),
-    ),
+    rules=(rules.wrong_key(_WRONG_KEY), _signed_calls, rules.window(_WINDOW, _too_long, with_answer=False)),
     thinks=True,
     holds=lambda request: request.json_schema is not None,
 )
@@ -106,11 +102,7 @@ COMPATIBLE: Final = Door(
         "OPENAI_BASE_URL": f"{address}/v1beta/openai",
     },
     error=_listed,
-    rules=(
-        rules.wrong_key(_WRONG_KEY),
-        _signed_tool_calls,
-        rules.window(_WINDOW, _too_long, with_answer=False),
-    ),
+    rules=(rules.wrong_key(_WRONG_KEY), _signed_tool_calls, rules.window(_WINDOW, _too_long, with_answer=False)),
     thinks=True,
     dress=_sign,
     holds=lambda request: request.json_schema is not None,

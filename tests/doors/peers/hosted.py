@@ -20,11 +20,7 @@ _DEEPSEEK, _GROQ, _MISTRAL, _OPENROUTER = (
 
 def _settings(provider: str, model: str, address: str) -> dict[str, str]:
     name = provider.upper()
-    return {
-        "REASONING_MODEL": f"{provider}:{model}",
-        f"{name}_API_KEY": KEY,
-        f"{name}_BASE_URL": address,
-    }
+    return {"REASONING_MODEL": f"{provider}:{model}", f"{name}_API_KEY": KEY, f"{name}_BASE_URL": address}
 
 
 # --- DeepSeek ---------------------------------------------------------------------------------------------------------
@@ -60,9 +56,7 @@ DEEPSEEK: Final = Door(
         ),
         # llm-exe 662, inspect_ai 4916.
         rules.response_types(
-            Refusal("This response_format type is unavailable now", code="invalid_request_error"),
-            "text",
-            "json_object",
+            Refusal("This response_format type is unavailable now", code="invalid_request_error"), "text", "json_object"
         ),
         _json_named,
         # litellm 31466: the thinking models reject a forced call.

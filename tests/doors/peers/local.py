@@ -55,10 +55,7 @@ OLLAMA: Final = Door(
     model=_QWEN,
     wire=chat,
     path=r"/v1/chat/completions$",
-    settings=lambda address: {
-        "REASONING_MODEL": f"ollama:{_QWEN}",
-        "OLLAMA_BASE_URL": f"{address}/v1",
-    },
+    settings=lambda address: {"REASONING_MODEL": f"ollama:{_QWEN}", "OLLAMA_BASE_URL": f"{address}/v1"},
     error=body,
     rules=(_no_thinking,),
     # ollama 11185 (a maintainer), 11037: with a format a call cannot be written.

@@ -90,11 +90,7 @@ def _chunk(request: RecordedRequest, reply: Reply, parts: list[Body], *, last: b
         "candidates": [candidate],
         "modelVersion": request.model,
         "responseId": "resp-1",
-        "usageMetadata": {
-            "promptTokenCount": before,
-            "candidatesTokenCount": after,
-            "totalTokenCount": before + after,
-        },
+        "usageMetadata": {"promptTokenCount": before, "candidatesTokenCount": after, "totalTokenCount": before + after},
     }
 
 

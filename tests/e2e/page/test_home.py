@@ -148,11 +148,7 @@ async def test_what_waits_for_a_person_is_first_and_a_draft_survives(
 
 @pytest.mark.nightly
 async def test_a_flow_is_promoted_to_another_server_after_a_look_at_what_would_be_written(
-    browser: Browser,
-    built_page: Path,
-    make_service: MakeService,
-    flowise: FlowiseAccess,
-    flowise_flows: FlowiseClient,
+    browser: Browser, built_page: Path, make_service: MakeService, flowise: FlowiseAccess, flowise_flows: FlowiseClient
 ) -> None:
     row = await make_flow(flowise_flows, bind=("openAIApi",))
     there = await make_flow(flowise_flows, bind=("openAIApi",))

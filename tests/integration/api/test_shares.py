@@ -241,12 +241,7 @@ async def test_making_revoking_and_the_first_opening_of_a_day_are_in_the_ledger(
         assert (await http.get("/audit/verify")).json()["findings"] == []
     told = [(one["action"], one["actor"], one["key_id"]) for one in rows if one["action"].startswith("share.")]
     by_link = ("share.open", "share link", f"share:{made['id']}")
-    assert told == [
-        ("share.revoke", "AGENT_API_KEY", None),
-        by_link,
-        by_link,
-        ("share.create", "AGENT_API_KEY", None),
-    ]
+    assert told == [("share.revoke", "AGENT_API_KEY", None), by_link, by_link, ("share.create", "AGENT_API_KEY", None)]
 
 
 async def test_a_link_is_never_answered_twice_and_needs_a_key_to_sign_with(service: Service, database_dsn: str) -> None:

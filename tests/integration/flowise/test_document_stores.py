@@ -218,11 +218,7 @@ async def test_a_flow_finds_what_was_written_to_its_vector_store_once(
 
 @pytest.mark.parametrize("has_manager", [False, True])
 async def test_a_second_upsert_adds_all_again_unless_a_record_manager_is_connected(
-    flowise_client: FlowiseClient,
-    flowise: FlowiseAccess,
-    vectors: VectorSpec,
-    schemas: Schemas,
-    has_manager: bool,
+    flowise_client: FlowiseClient, flowise: FlowiseAccess, vectors: VectorSpec, schemas: Schemas, has_manager: bool
 ) -> None:
     text = bot_on(vectors, flowise.credentials["openAIApi"], schemas)
     if has_manager:

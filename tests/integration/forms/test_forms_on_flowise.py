@@ -32,10 +32,7 @@ Steps = Callable[..., Awaitable[tuple[Plan, Ask]]]
         ({"tools": ["calculator", "currentDateTime"]}, ["168", "20"]),
         ({"sources": [{"kind": "text", "text": "The lion sleeps tonight. The zebra is awake."}]}, ["lion"]),
         (
-            {
-                "tools": ["calculator"],
-                "sources": [{"kind": "text", "text": "The lion sleeps.", "about": "zoo"}],
-            },
+            {"tools": ["calculator"], "sources": [{"kind": "text", "text": "The lion sleeps.", "about": "zoo"}]},
             ["lion"],
         ),
         ({"kind": "task", "prompt": "Summarise the message."}, [""]),

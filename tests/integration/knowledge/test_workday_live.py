@@ -40,11 +40,7 @@ async def client(flowise: FlowiseAccess, workday: WorkdayServer) -> AsyncIterato
 
 
 async def test_a_flow_of_the_blueprint_calls_workdays_tools_and_no_others(
-    client: FlowiseClient,
-    flowise: FlowiseAccess,
-    workday: WorkdayServer,
-    standin: ModelStandIn,
-    schemas: Schemas,
+    client: FlowiseClient, flowise: FlowiseAccess, workday: WorkdayServer, standin: ModelStandIn, schemas: Schemas
 ) -> None:
     blueprint = WorkdayMcpStore.from_snapshot().get()
     bind = flowise.credentials

@@ -111,10 +111,7 @@ async def test_p102_a_session_is_traced_from_the_request_to_flowise_and_the_mode
     database_dsn: str, flowise: WatchedFlowise
 ) -> None:
     exporter = InMemorySpanExporter()
-    async with (
-        sending_spans(TracingSettings(), exporter),
-        sessions(database_dsn, flowise, "openai") as (http, peer),
-    ):
+    async with sending_spans(TracingSettings(), exporter), sessions(database_dsn, flowise, "openai") as (http, peer):
         view = await accepted(http)
         assert view["outcome"] == "accepted"
         seen = len(flowise.places), len(peer.places)

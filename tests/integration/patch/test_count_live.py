@@ -105,10 +105,7 @@ async def test_what_is_refused_fails_and_what_fails_has_a_finding(
 
 
 async def test_sequential_flows_answer_the_same_after_a_round_trip_and_an_upgrade(
-    flowise_client: FlowiseClient,
-    flowise_installed: Path,
-    standin: ModelStandIn,
-    bindings: dict[str, str],
+    flowise_client: FlowiseClient, flowise_installed: Path, standin: ModelStandIn, bindings: dict[str, str]
 ) -> None:
     schemas = (await NodeStore.from_server(flowise_client)).schemas
     flows = {name: flow for name, flow in marketplace(flowise_installed).items() if flow[0] == "MULTIAGENT"}

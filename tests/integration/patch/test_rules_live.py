@@ -44,8 +44,7 @@ async def server(flowise: FlowiseAccess, schemas: Schemas) -> AsyncIterator[Serv
 
 
 @pytest.mark.parametrize(
-    ("name", "answer"),
-    [("the question after a person", ""), ("the question of the start after a person", "my order")],
+    ("name", "answer"), [("the question after a person", ""), ("the question of the start after a person", "my order")]
 )
 async def test_the_question_is_empty_after_a_person_has_answered(name: str, answer: str, server: Server) -> None:
     flow, session = await server.create(name), str(uuid4())

@@ -43,10 +43,7 @@ REMOVED_NODES = {"CSV Agent": "csvAgent", "ReAct Agent": "reactAgentChat"}
 #: Fields that 3.1.4 removed.
 REMOVED_FIELDS = {"imageResolution"}
 #: Outputs that 3.1.4 renamed: the node gives the same under another name.
-RENAMED_OUTPUTS = {
-    ("pineconeLlamaIndex_0", "pineconeLlamaIndex"): "retriever",
-    ("github_0", "github"): "document",
-}
+RENAMED_OUTPUTS = {("pineconeLlamaIndex_0", "pineconeLlamaIndex"): "retriever", ("github_0", "github"): "document"}
 #: What templates are published without.
 LACKING = {"CREDENTIAL_UNBOUND", "NESTED_CREDENTIAL_UNBOUND", "REQUIRED_PARAM_MISSING"}
 BROKEN = {
@@ -60,11 +57,7 @@ BROKEN = {
 #: Fields that people fill in themselves, by template.
 REQUIRED = {
     "Context Chat Engine": {"textFile_0.txtFile", "pineconeLlamaIndex_0.pineconeIndex"},
-    "Conversational Retrieval QA Chain": {
-        "textFile_0.txtFile",
-        "faiss_0.basePath",
-        "documentStore_0.selectedStore",
-    },
+    "Conversational Retrieval QA Chain": {"textFile_0.txtFile", "faiss_0.basePath", "documentStore_0.selectedStore"},
     "CSV Agent": {"csvAgent_0.csvFile"},
     "Local QnA": {"textFile_0.txtFile"},
     "OpenAI Assistant": {"openAIAssistant_0.selectedAssistant", "customTool_0.selectedTool"},

@@ -16,8 +16,7 @@ ONE_EACH = list({(trial.kind, trial.code): trial for trial in reversed(TRIAL_FLO
 
 
 @pytest.mark.parametrize(
-    "trials",
-    [pytest.param(ONE_EACH, id="one of each"), pytest.param(TRIAL_FLOWS, id="all", marks=pytest.mark.nightly)],
+    "trials", [pytest.param(ONE_EACH, id="one of each"), pytest.param(TRIAL_FLOWS, id="all", marks=pytest.mark.nightly)]
 )
 async def test_p27_the_server_fails_on_the_very_flows_that_are_said_to_fail(
     flowise_client: FlowiseClient, flowise: FlowiseAccess, schemas: Schemas, trials: list[TrialFlow]

@@ -62,11 +62,7 @@ def going_on(value: Any, **more: Any) -> Any:
 
 
 def checkpoint(value: Any) -> Any:
-    return {
-        **empty_checkpoint(),
-        "channel_values": {"x": value},
-        "channel_versions": {"x": 1},
-    }
+    return {**empty_checkpoint(), "channel_values": {"x": value}, "channel_versions": {"x": 1}}
 
 
 async def rows(database: Database) -> list[int]:

@@ -49,13 +49,7 @@ async def session(engine: Runtime, database: Database, *, outcome: str = "accept
     async with superuser(database) as connection:
         await connection.execute(
             "UPDATE sessions SET chatflow_id = %s, plan = %s, result = %s, outcome = %s WHERE id = %s",
-            (
-                FLOW,
-                ApprovedPlan(contract=PLAN).model_dump_json(),
-                RESULT.model_dump_json(),
-                outcome,
-                view.thread_id,
-            ),
+            (FLOW, ApprovedPlan(contract=PLAN).model_dump_json(), RESULT.model_dump_json(), outcome, view.thread_id),
         )
     return view.thread_id
 

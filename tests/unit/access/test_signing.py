@@ -13,12 +13,7 @@ import pytest
 from flowise_dev_agent.access.signing import CertificateSigner, check_certificate, content_sha256, read_keys
 from flowise_dev_agent.errors import CertificateNotSignableError, InvalidInputError
 from flowise_dev_agent.patch import payload_sha256
-from flowise_dev_agent.schemas.certificates import (
-    AuditLink,
-    Certificate,
-    CertifiedCriterion,
-    CertifiedTest,
-)
+from flowise_dev_agent.schemas.certificates import AuditLink, Certificate, CertifiedCriterion, CertifiedTest
 
 OLD, NEW = bytes([1] * 32), bytes([2] * 32)
 FLOW = '{"nodes":[{"id":"a","data":{"temperature":1.0,"text":"Gr\\u00fc\\u00dfe"}}],"edges":[]}'

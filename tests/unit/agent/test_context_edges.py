@@ -47,9 +47,7 @@ async def test_a_node_that_fails_behind_another_is_repeated_alone_and_that_is_lo
     steps = Steps({"load_current_flow": ends, "summarize_current_flow": fails})
     command = await steps.beginning_with("load_current_flow")(AgentState(), RuntimeDouble())
     assert command.goto == "summarize_current_flow"
-    assert caplog.messages == [
-        "summarize_current_flow failed behind load_current_flow and is repeated: ValueError",
-    ]
+    assert caplog.messages == ["summarize_current_flow failed behind load_current_flow and is repeated: ValueError"]
     with pytest.raises(ValueError, match="secret words"):
         await steps.beginning_with("summarize_current_flow")(AgentState(), RuntimeDouble())
 

@@ -133,11 +133,7 @@ async def test_a_function_that_fails_on_its_sample_is_an_error(error: str, code:
 
 @pytest.mark.parametrize(
     "code",
-    [
-        "const r = await fetch($url); return r.text();",
-        "const axios = require('axios'); return 1;",
-        "return $vars.key;",
-    ],
+    ["const r = await fetch($url); return r.text();", "const axios = require('axios'); return 1;", "return $vars.key;"],
 )
 async def test_code_that_reaches_out_is_not_run(code: str, bench: Bench) -> None:
     assert await found(bench, function(0, code, url="{{ question }}")) == []

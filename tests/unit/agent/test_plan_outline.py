@@ -66,10 +66,7 @@ def test_a_target_that_is_missing_is_skipped_with_a_warning_and_counted() -> Non
     result = store(STORED, [stage(task("gone_0"), task("chat_0", "chatOpenAI", "written")), stage(id_="x")], "update")
 
     assert result.counts == OperationCounts(updated=1, skipped_missing=2)
-    assert result.warnings == [
-        "There is no task 'gone_0'; it is skipped.",
-        "There is no stage 'x'; it is skipped.",
-    ]
+    assert result.warnings == ["There is no task 'gone_0'; it is skipped.", "There is no stage 'x'; it is skipped."]
 
 
 @pytest.mark.parametrize(

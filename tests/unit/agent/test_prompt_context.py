@@ -14,14 +14,7 @@ from flowise_dev_agent.schemas.plan import PlannedNode
 from .rig import Bench, plan
 
 #: Those of the marketplace's "Human In The Loop".
-TYPES = (
-    "startAgentflow",
-    "llmAgentflow",
-    "humanInputAgentflow",
-    "agentAgentflow",
-    "loopAgentflow",
-    "toolAgentflow",
-)
+TYPES = ("startAgentflow", "llmAgentflow", "humanInputAgentflow", "agentAgentflow", "loopAgentflow", "toolAgentflow")
 CREDENTIAL = "9b6f0c1e-0000-4000-8000-000000000001"
 
 

@@ -111,10 +111,7 @@ async def test_p102_secrets_in_forty_places_are_in_nothing_that_a_session_keeps_
     ]
     model = Leaky()
     bench = Bench(
-        COLDER,
-        CredentialStore.from_rows(names),
-        reasoner=model,
-        patterns=PatternLibrary(rows, instance_id="default"),
+        COLDER, CredentialStore.from_rows(names), reasoner=model, patterns=PatternLibrary(rows, instance_id="default")
     )
     flowise = bench.flowise
     columns: dict[str, Any] = {

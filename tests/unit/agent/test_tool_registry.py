@@ -56,8 +56,7 @@ def registry(*domains: DomainTools) -> ToolRegistry:
 
 
 @pytest.mark.parametrize(
-    "name",
-    ["ToolResult", "ToolRegistry", "DomainDiscoveryResult", "DomainPatchResult", "ValidationReport", "Verdict"],
+    "name", ["ToolResult", "ToolRegistry", "DomainDiscoveryResult", "DomainPatchResult", "ValidationReport", "Verdict"]
 )
 def test_ac1_the_agent_package_exports_the_interfaces_of_tools_and_domains(name: str) -> None:
     assert getattr(importlib.import_module("flowise_dev_agent.agent"), name)
@@ -160,11 +159,7 @@ async def test_ac9_a_tool_that_gives_a_chatflow_says_its_id_in_summary_and_artif
         ({"valid": True, "id": "x"}, True, "The flow is valid."),
         ({"valid": False, "errors": ["A", "B"]}, True, "The flow is not valid: 2 errors. A B"),
         ({"id": "x", "name": "Bot", "snapshotted": True}, True, "Chatflow 'Bot' (id=x)."),
-        (
-            {"snapshotted": True, "version_label": "v2", "snapshot_count": 3},
-            True,
-            "Snapshot saved as v2 (total: 3).",
-        ),
+        ({"snapshotted": True, "version_label": "v2", "snapshot_count": 3}, True, "Snapshot saved as v2 (total: 3)."),
         ([1, 2, 3], True, "t returned 3 item(s)."),
         ({"other": "x" * 400}, True, '{"other": "' + "x" * 189),
         ("y" * 400, True, "y" * 300),

@@ -11,10 +11,7 @@ import pytest
 
 from flowise_dev_agent.api.middleware import carries_flow
 from flowise_dev_agent.api.problems import MAX_BODY_BYTES, MAX_FLOW_BODY_BYTES
-from flowise_dev_agent.errors import (
-    StaleBaseError,
-    WriteFailedError,
-)
+from flowise_dev_agent.errors import StaleBaseError, WriteFailedError
 from flowise_dev_agent.patch import SetLabel
 from flowise_dev_agent.schemas.flow_writes import ApplyToFlow, ImportFlow, PromoteFlow
 from tests.unit.api.service_double import WRITE, EngineDouble, written

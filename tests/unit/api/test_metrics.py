@@ -49,9 +49,7 @@ def worker_http() -> httpx2.AsyncClient:
     return client_of(create_worker_app(settings, engine))
 
 
-async def test_a_worker_tells_how_it_is_to_who_has_the_key_and_takes_no_orders(
-    worker_http: httpx2.AsyncClient,
-) -> None:
+async def test_a_worker_tells_how_it_is_to_who_has_the_key_and_takes_no_orders(worker_http: httpx2.AsyncClient) -> None:
     async with worker_http as http:
         assert (await http.get("/live")).status_code == 200
         key = {"Authorization": "Bearer s3cret"}

@@ -11,16 +11,7 @@ from flowise_dev_agent.approval.lines import before_approval, rerouted
 from flowise_dev_agent.approval.ops import compiled, completed
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.models.parsing import UnusableOutputError
-from flowise_dev_agent.patch import (
-    AddNode,
-    Connect,
-    Disconnect,
-    GraphIR,
-    PatchOp,
-    RemoveNode,
-    SetParam,
-    compile_ops,
-)
+from flowise_dev_agent.patch import AddNode, Connect, Disconnect, GraphIR, PatchOp, RemoveNode, SetParam, compile_ops
 from flowise_dev_agent.patch.views.graph_view import GraphView
 from flowise_dev_agent.planning.details import plan_details
 from flowise_dev_agent.planning.permissions import capability_words
@@ -159,10 +150,7 @@ EDITS: dict[str, tuple[Plan, list[PatchOp]]] = {
         [node("llmAgentflow_2"), cut(CODE, CALL), line(CODE, "llmAgentflow_2"), line("llmAgentflow_2", CALL)],
     ),
     "a step at the end": (LONGER, [node(REPLY), line(CALL, REPLY)]),
-    "a step is removed": (
-        contract(removals=[CHECK]),
-        [RemoveNode(node_id=CHECK), line(DRAFT, SORT)],
-    ),
+    "a step is removed": (contract(removals=[CHECK]), [RemoveNode(node_id=CHECK), line(DRAFT, SORT)]),
     "a line that the plan says": (
         contract(planned(DRAFT), connections=[{"source": DRAFT, "target": CALL}]),
         [line(DRAFT, CALL)],
@@ -411,12 +399,7 @@ def test_what_an_approval_says_of_lines_is_what_the_compiled_flows_show(
         (SORT, "0"): " (age is more than 70)",
         (SORT, "1"): " (otherwise)",
     }
-    types = {
-        START: "Start",
-        ASK: "Human Input",
-        SORT: "Condition",
-        **{one: shown.names[one] for one in LLMS},
-    }
+    types = {START: "Start", ASK: "Human Input", SORT: "Condition", **{one: shown.names[one] for one in LLMS}}
 
     def words(code: str, lines: set[tuple[str, str, str]]) -> set[str]:
         return {say(code, source=types[a] + names.get((a, o), ""), target=types[b]) for a, o, b in lines}

@@ -288,9 +288,7 @@ async def test_the_default_instance_has_one_part_of_the_lock_file_with_and_witho
     assert list(json.loads((directory.folder / LOCK_FILE).read_text())["instances"]) == ["main"]
 
 
-async def test_a_result_that_people_accepted_after_the_run_is_taken_over(
-    directory: Directory,
-) -> None:
+async def test_a_result_that_people_accepted_after_the_run_is_taken_over(directory: Directory) -> None:
     service = directory.service
     service.people = None
     directory.write(requirement="A bot")

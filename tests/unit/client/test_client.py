@@ -296,9 +296,7 @@ async def test_a_start_is_repeated_under_one_key_so_that_it_starts_once() -> Non
 
 
 @pytest.mark.parametrize(
-    ("problem", "header"),
-    [(503, None), (409, None), (429, "3600")],
-    ids=["still away", "a conflict", "a long pause"],
+    ("problem", "header"), [(503, None), (409, None), (429, "3600")], ids=["still away", "a conflict", "a long pause"]
 )
 async def test_what_does_not_pass_is_said(problem: int, header: str | None) -> None:
     seen: list[httpx2.Request] = []

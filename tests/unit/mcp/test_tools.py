@@ -14,16 +14,7 @@ from flowise_dev_agent.schemas.flow_writes import FlowDocument
 from flowise_dev_agent.schemas.session import ResultView
 from flowise_dev_agent.schemas.verdict import Trace, TracedTurn, TraceStep, Trial
 from tests.unit.api.service_double import EngineDouble, ServiceDouble, event
-from tests.unit.mcp.conftest import (
-    ERAS,
-    PAGE,
-    client_of,
-    names_of,
-    plan_question,
-    problem_of,
-    server_of,
-    text_of,
-)
+from tests.unit.mcp.conftest import ERAS, PAGE, client_of, names_of, plan_question, problem_of, server_of, text_of
 
 READS = {
     *("get_session", "list_sessions", "list_chatflows", "read_chatflow"),

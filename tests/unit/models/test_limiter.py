@@ -121,11 +121,7 @@ async def test_calls_go_on_after_the_time_that_a_refusal_names() -> None:
     [
         ("x-ratelimit-remaining-requests", "x-ratelimit-reset-requests", "100ms"),
         ("x-ratelimit-remaining-tokens", "x-ratelimit-reset-tokens", "0m0.1s"),
-        (
-            "anthropic-ratelimit-requests-remaining",
-            "anthropic-ratelimit-requests-reset",
-            "2999-01-01T00:00:00Z",
-        ),
+        ("anthropic-ratelimit-requests-remaining", "anthropic-ratelimit-requests-reset", "2999-01-01T00:00:00Z"),
     ],
 )
 async def test_nothing_starts_without_room(left: str, reset: str, value: str) -> None:

@@ -337,7 +337,7 @@ def tool(flow: Flow) -> Flow:
 
 
 SEARCH: list[PatchOp] = [
-    SetParam(node_id=AGENT, param_name="agentTools", value=[{"agentSelectedTool": "braveSearchAPI"}]),
+    SetParam(node_id=AGENT, param_name="agentTools", value=[{"agentSelectedTool": "braveSearchAPI"}])
 ]
 row("A01", "model without its config", "agentflow", LLM, "NESTED_CONFIG_MISSING",
     lambda flow: data(flow, LLM)["inputs"].pop("llmModelConfig"))  # fmt: skip

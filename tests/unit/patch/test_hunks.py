@@ -16,8 +16,7 @@ def edit(schemas: Schemas, graph: GraphIR, *ops: PatchOp) -> GraphIR:
 def test_a_long_text_and_a_list_are_compared_by_line_and_what_stays_is_folded(schemas: Schemas) -> None:
     policy = [f"Rule {number}: as it was." for number in range(30)]
     before = build(
-        schemas,
-        [AddNode(node_name="toolAgent", node_id="toolAgent_0", params={"systemMessage": "\n".join(policy)})],
+        schemas, [AddNode(node_name="toolAgent", node_id="toolAgent_0", params={"systemMessage": "\n".join(policy)})]
     )
     policy[15] = "Rule 15: 45 days."
     text = SetParam(node_id="toolAgent_0", param_name="systemMessage", value="\n".join(policy))

@@ -26,10 +26,7 @@ def node(name: str, **params: Any) -> AddNode:
         (node("chatOpenAI", modelName="gpt-4o"), ("chatOpenAI_0", "modelName", "chatOpenAI", "gpt-4o")),
         (node("chatOpenAI"), ("chatOpenAI_0", "modelName", "chatOpenAI", "gpt-4o-mini")),
         (node("chatPerplexity"), ("chatPerplexity_0", "model", "chatPerplexity", "sonar")),
-        (
-            node("cohereEmbeddings"),
-            ("cohereEmbeddings_0", "modelName", "cohereEmbeddings", "embed-english-v2.0"),
-        ),
+        (node("cohereEmbeddings"), ("cohereEmbeddings_0", "modelName", "cohereEmbeddings", "embed-english-v2.0")),
         (
             node("awsChatBedrock", customModel="anthropic.claude-2"),
             ("awsChatBedrock_0", "customModel", "awsChatBedrock", "anthropic.claude-2"),

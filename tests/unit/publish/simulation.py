@@ -261,10 +261,7 @@ async def roll_back(publisher: Publisher, state: State) -> State:
 async def restore(publisher: Publisher, state: State) -> State:
     """Asked for again until it is answered, as a client does."""
     await publisher.restore(
-        chatflow_id=state.chatflow_id,
-        flow_data=text("person-1"),
-        sha256=payload_sha256(text("person-1")),
-        iteration=0,
+        chatflow_id=state.chatflow_id, flow_data=text("person-1"), sha256=payload_sha256(text("person-1")), iteration=0
     )
     return state
 

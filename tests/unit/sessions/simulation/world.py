@@ -216,13 +216,7 @@ class World:
         )
         none: Any = None
         runs = RunExecutor(
-            database=none,
-            runs=tables,
-            events=tables,
-            agent=agent,
-            flow_writer=none,
-            timings=Timings(),
-            attempts=50,
+            database=none, runs=tables, events=tables, agent=agent, flow_writer=none, timings=Timings(), attempts=50
         )
         recovery = Recovery(tables, Timings(), attempts=50)
         lost_work = LostWork(_always, [recovery.pass_once], Timings())
