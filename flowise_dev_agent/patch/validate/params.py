@@ -4,7 +4,9 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from flowise_dev_agent.patch.model import agentflow as v2
 from flowise_dev_agent.patch.model.attached_files import is_stand_in
+from flowise_dev_agent.patch.model.equal_values import same_value
 from flowise_dev_agent.patch.model.findings import Finding, error, warning
 from flowise_dev_agent.patch.model.flow_data import InputEntry, Values
 from flowise_dev_agent.patch.model.json_text import dump_json, is_uuid
@@ -12,7 +14,7 @@ from flowise_dev_agent.patch.model.placeholders import stands_in
 from flowise_dev_agent.patch.model.references import has_variable
 from flowise_dev_agent.patch.model.values import ValueProblem, is_empty, normalize
 from flowise_dev_agent.patch.model.visibility import js_truthy
-from flowise_dev_agent.patch.validate.context import FlowContext, rule
+from flowise_dev_agent.patch.validate.context import AGENTFLOW, FlowContext, rule
 
 CUSTOM_TOOL = "customTool"
 #: Kinds of things on the server, besides those of CHOSEN_BY_ID.
@@ -126,6 +128,34 @@ def json_texts(flow: FlowContext) -> Iterator[Finding]:
         for name in JSON_TEXTS.get(node.name, ()):
             if problem := normalize({"name": name, "type": "json"}, node.inputs.get(name))[1]:
                 yield value_finding(problem, node.id, name)
+
+
+@rule("VALUE_IGNORED", kinds=(AGENTFLOW,))
+def ignored(flow: FlowContext) -> Iterator[Finding]:
+    """Values stand in fields that count. The server reads what the editor shows, and takes no notice of the rest."""
+    for node in flow.nodes:
+        shown = {param["name"] for param in flow.visible_params(node)}
+        told = set[str]()
+        for param in flow.definitions(node).params if node.is_agentflow and not node.is_note else ():
+            name, default = str(param["name"]), param.get("default")
+            value = node.inputs.get(name)
+            if name in shown or name in told or is_empty(value) or value is False or same_value(value, default):
+                continue
+            told.add(name)
+            if (node.name, name) == (v2.HTTP, "body"):
+                continue  # reported as HTTP_BODY_LOST
+            needs = [f"`{field}` is {_or(wanted)}" for field, wanted in (param.get("show") or {}).items()]
+            yield warning(
+                "VALUE_IGNORED",
+                f"`{name}` is not read: it counts only while {' and '.join(needs)}.",
+                where=node.id,
+                field=name,
+                hint=f"Set that as well, or use UnsetParam on `{name}`.",
+            )
+
+
+def _or(wanted: Any) -> str:
+    return " or ".join(map(str, wanted)) if isinstance(wanted, list) else str(wanted).lower()
 
 
 @rule("UNKNOWN_PARAM")

@@ -52,7 +52,7 @@ _LATER: Final = frozenset(
 _ADVISED: Final = frozenset(
     {
         *("UNKNOWN_VARIABLE", "HTTP_BODY_BREAKS", "WEBHOOK_FIELD_OPTIONAL", "PROMPT_VALUE_UNUSED", SERVER_SETTING),
-        *("FORM_SWITCH_OPEN", "MISSING_IS_NOT_EMPTY"),
+        *("FORM_SWITCH_OPEN", "MISSING_IS_NOT_EMPTY", "VALUE_IGNORED"),
     }
 )
 #: Type of what a document loader gives.

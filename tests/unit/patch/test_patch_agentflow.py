@@ -538,11 +538,11 @@ def test_a_model_of_a_community_is_unverified_when_it_was_there_before(schemas: 
     assert [(f.code, f.severity) for f in update] == [("UNVERIFIED_NODE", "warning")]
 
 
-def test_a_model_that_is_hidden_needs_no_credential(schemas: Schemas) -> None:
+def test_a_model_that_is_hidden_needs_no_credential_and_is_not_read(schemas: Schemas) -> None:
     flow = json.loads(_graph(schemas).to_flow_data())
     _inputs(flow, "humanInputAgentflow_0").update(humanInputModel="chatOpenAI", humanInputModelConfig={})
 
-    assert _validate(flow, schemas) == []
+    assert [one.code for one in _validate(flow, schemas)] == ["VALUE_IGNORED"]
 
 
 @pytest.mark.parametrize("target", ["agentAgentflow_0", "agentAgentflow_0-Another title"])
