@@ -15,7 +15,8 @@ from psycopg.types.json import Jsonb
 
 from flowise_dev_agent.errors import DeliveryNotFoundError
 from flowise_dev_agent.persistence.database import Connection, Database, across_owners
-from flowise_dev_agent.persistence.queue import Queue
+from flowise_dev_agent.persistence.lost_jobs import take_back_each
+from flowise_dev_agent.persistence.queue import DELIVERY_TASK, Queue
 from flowise_dev_agent.persistence.read_model import SESSION_COLUMNS, SessionRow
 from flowise_dev_agent.schemas.base import JsonObject, TextCode
 from flowise_dev_agent.texts import Text, text
@@ -275,25 +276,15 @@ class Deliveries:
 
     async def take_back_lost(self, seconds: float) -> int:
         """Give a new job to deliveries whose job is gone or whose worker has been silent for `seconds`."""
-        with across_owners():
-            return await self._take_back_all(seconds)
-
-    async def _take_back_all(self, seconds: float) -> int:
-        taken = 0
-        for job in await self._queue.stalled_deliveries(seconds):
-            taken += await self._take_back(UUID(str(job.task_kwargs["delivery_id"])), job.id)
-            # Never re-queued itself: a frozen worker that continues would finish its successor's row.
-            await self._queue.finish_as_failed(job)
-        rows = await self._database.fetch_all(
-            "SELECT id, job_id FROM webhook_deliveries AS delivery WHERE status = 'pending'"
-            " AND updated_at < now() - make_interval(secs => %s) AND NOT EXISTS"
-            " (SELECT 1 FROM procrastinate_jobs AS job"
-            " WHERE job.id = delivery.job_id AND job.status IN ('todo', 'doing')) LIMIT 100",
-            (seconds,),
+        return await take_back_each(
+            self._database,
+            self._queue,
+            DELIVERY_TASK,
+            "webhook_deliveries",
+            unfinished="status = 'pending'",
+            seconds=seconds,
+            take_back=self._take_back,
         )
-        for row in rows:
-            taken += await self._take_back(row["id"], row["job_id"])
-        return taken
 
     async def _take_back(self, delivery_id: UUID, job_id: int | None) -> bool:
         async with self._database.transaction() as connection:

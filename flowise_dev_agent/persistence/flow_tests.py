@@ -11,7 +11,8 @@ from psycopg.rows import class_row
 
 from flowise_dev_agent.persistence.audit import Fact, record
 from flowise_dev_agent.persistence.database import Database, across_owners, jsonb
-from flowise_dev_agent.persistence.queue import Queue
+from flowise_dev_agent.persistence.lost_jobs import take_back_each
+from flowise_dev_agent.persistence.queue import FLOW_TEST_TASK, Queue
 
 #: Number of finished tests kept per instance.
 _KEPT: Final = 100
@@ -168,24 +169,15 @@ class FlowTests:
 
         They are not retried, since a flow may have side effects.
         """
-        with across_owners():
-            return await self._give_up_all(seconds, error)
-
-    async def _give_up_all(self, seconds: float, error: Mapping[str, Any]) -> int:
-        given_up = 0
-        for job in await self._queue.stalled_flow_tests(seconds):
-            given_up += await self._give_up(UUID(str(job.task_kwargs["test_id"])), error)
-            await self._queue.finish_as_failed(job)
-        rows = await self._database.fetch_all(
-            "SELECT id FROM flow_tests AS test WHERE status IN ('queued', 'running')"
-            " AND updated_at < now() - make_interval(secs => %s) AND NOT EXISTS"
-            " (SELECT 1 FROM procrastinate_jobs AS job"
-            " WHERE job.id = test.job_id AND job.status IN ('todo', 'doing')) LIMIT 100",
-            (seconds,),
+        return await take_back_each(
+            self._database,
+            self._queue,
+            FLOW_TEST_TASK,
+            "flow_tests",
+            unfinished="status IN ('queued', 'running')",
+            seconds=seconds,
+            take_back=lambda test_id, _: self._give_up(test_id, error),
         )
-        for row in rows:
-            given_up += await self._give_up(row["id"], error)
-        return given_up
 
     async def _give_up(self, test_id: UUID, error: Mapping[str, Any]) -> bool:
         async with self._database.transaction() as connection:

@@ -391,23 +391,8 @@ class Queue:
         """Take a waiting job out of the queue, or have its worker cancel it."""
         await self._jobs.cancel_job_by_id_async(job_id, abort=True, connection=connection)
 
-    async def stalled_runs(self, seconds: float) -> list[Job]:
-        """Running jobs of runs whose worker has been silent for `seconds`."""
-        return await self._stalled(RUN_TASK, seconds)
-
-    async def stalled_deliveries(self, seconds: float) -> list[Job]:
-        """Deliveries whose worker has been silent for `seconds`."""
-        return await self._stalled(DELIVERY_TASK, seconds)
-
-    async def stalled_refreshes(self, seconds: float) -> list[Job]:
-        """Refreshes whose worker has been silent for `seconds`."""
-        return await self._stalled(REFRESH_TASK, seconds)
-
-    async def stalled_flow_tests(self, seconds: float) -> list[Job]:
-        """Flow tests whose worker has been silent for `seconds`."""
-        return await self._stalled(FLOW_TEST_TASK, seconds)
-
-    async def _stalled(self, task: str, seconds: float) -> list[Job]:
+    async def stalled(self, task: str, seconds: float) -> list[Job]:
+        """Running jobs of a task whose worker has been silent for `seconds`."""
         return list(await self._jobs.get_stalled_jobs(task_name=task, seconds_since_heartbeat=seconds))
 
     async def finish_as_failed(self, job: Job) -> None:

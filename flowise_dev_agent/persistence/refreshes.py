@@ -10,7 +10,8 @@ from psycopg.rows import class_row
 
 from flowise_dev_agent.persistence.audit import Fact, record
 from flowise_dev_agent.persistence.database import Database, across_owners, jsonb
-from flowise_dev_agent.persistence.queue import Queue
+from flowise_dev_agent.persistence.lost_jobs import take_back_each
+from flowise_dev_agent.persistence.queue import REFRESH_TASK, Queue
 
 #: Number of finished refreshes kept per instance.
 _KEPT: Final = 10
@@ -118,25 +119,15 @@ class Refreshes:
 
     async def take_back_lost(self, seconds: float, *, attempts: int, error: Mapping[str, Any]) -> int:
         """Give a new job to refreshes whose worker has been silent for `seconds`; after `attempts` they fail."""
-        with across_owners():
-            return await self._take_back_all(seconds, attempts, error)
-
-    async def _take_back_all(self, seconds: float, attempts: int, error: Mapping[str, Any]) -> int:
-        taken = 0
-        for job in await self._queue.stalled_refreshes(seconds):
-            taken += await self._take_back(UUID(str(job.task_kwargs["refresh_id"])), job.id, attempts, error)
-            # Never re-queued itself: a frozen worker that continues would finish its successor's row.
-            await self._queue.finish_as_failed(job)
-        rows = await self._database.fetch_all(
-            "SELECT id, job_id FROM knowledge_refreshes AS refresh WHERE status IN ('queued', 'running')"
-            " AND updated_at < now() - make_interval(secs => %s) AND NOT EXISTS"
-            " (SELECT 1 FROM procrastinate_jobs AS job"
-            " WHERE job.id = refresh.job_id AND job.status IN ('todo', 'doing')) LIMIT 100",
-            (seconds,),
+        return await take_back_each(
+            self._database,
+            self._queue,
+            REFRESH_TASK,
+            "knowledge_refreshes",
+            unfinished="status IN ('queued', 'running')",
+            seconds=seconds,
+            take_back=lambda refresh_id, job_id: self._take_back(refresh_id, job_id, attempts, error),
         )
-        for row in rows:
-            taken += await self._take_back(row["id"], row["job_id"], attempts, error)
-        return taken
 
     async def _take_back(self, refresh_id: UUID, job_id: int | None, attempts: int, error: Mapping[str, Any]) -> bool:
         async with self._database.transaction() as connection:

@@ -22,7 +22,7 @@ from flowise_dev_agent.persistence.events import (
     last_phase,
     transaction_with_notice,
 )
-from flowise_dev_agent.persistence.queue import Queue
+from flowise_dev_agent.persistence.queue import RUN_TASK, Queue
 from flowise_dev_agent.persistence.read_model import SESSION_COLUMNS, SessionRow
 from flowise_dev_agent.sanitize import clean_text
 
@@ -321,7 +321,7 @@ class Runs:
         A run whose job vanished also gets `seconds`: its outcome may be just about to be written.
         """
         found: list[Lost] = []
-        for job in await self._queue.stalled_runs(seconds):
+        for job in await self._queue.stalled(RUN_TASK, seconds):
             with across_owners():
                 row = await self._database.fetch_one(
                     f"{_SELECT_LOST} AND id = %s AND job_id = %s", (UUID(str(job.task_kwargs["run_id"])), job.id)
