@@ -26,6 +26,7 @@ from tests.doors.peers import DOORS
 from tests.doors.sessions import FLOWISE_KEY, own_variables, service
 from tests.e2e.scripted import REQUIREMENT, SUPPORT
 from tests.fixtures.metrics import value_of
+from tests.runtime_world import until
 
 CANARY = "canary-5d41402abc4b"
 KEY = f"sk-doors-{CANARY}"
@@ -190,14 +191,20 @@ async def test_the_log_tells_the_story_of_a_session_in_few_lines(
     database_dsn: str, flowise: WatchedFlowise, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.handler.addFilter(ContextFilter())
+
+    def told_lines() -> list[dict[str, Any]]:
+        records = [record for record in caplog.records if record.name.startswith("flowise_dev_agent")]
+        return [record.fields for record in records]  # type: ignore[attr-defined]
+
+    async def ended() -> bool:
+        return any(line.get("code") == "accepted" for line in told_lines())
+
     async with sessions(database_dsn, flowise, "openai") as (http, _):
         with caplog.at_level(logging.INFO):
             view = await accepted(http)
-    lines: list[dict[str, Any]] = [
-        record.fields  # type: ignore[attr-defined]
-        for record in caplog.records
-        if record.name.startswith("flowise_dev_agent")
-    ]
+            # The session is told to have ended a moment before its run is.
+            await until(ended, "the last run is told")
+    lines = told_lines()
     assert len(lines) <= 8
     assert [(line["step"], line["code"]) for line in lines if "ms" in line] == [
         ("hitl_plan_v2", "plan_approval"),
