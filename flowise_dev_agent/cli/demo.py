@@ -36,7 +36,10 @@ def run(settings: Settings, *, once: bool, port: int | None) -> bool:
     own_flowise = {"api_endpoint", "instances_json"} & settings.flowise.model_fields_set
     surroundings = _with_own_flowise if own_flowise else _with_local_flowise
     with listener, _sigterm_unwinds(), surroundings(settings) as ready:
-        say(f"Reasoning engine: {ready.reasoning.engine} ({ready.reasoning.model_for('plan')}).")
+        if ready.reasoning.engine == "deterministic":
+            say("No model plans: words choose a starter. Set ANTHROPIC_API_KEY or OPENAI_API_KEY to have one.")
+        else:
+            say(f"{ready.reasoning.model_for('plan')} plans ({ready.reasoning.engine}).")
         worked = asyncio.run(_build_and_serve(ready, listener, once=once))
         say("Stopping what the demo started ...")
     return worked
@@ -97,7 +100,7 @@ async def _build(url: str, key: SecretStr | None, then: Callable[[], None] | Non
     except AgentError as error:
         fail_with(error)
     if then is None:
-        say(f"\nThe service keeps running at {url}. Press Ctrl-C to stop.", "bold")
+        say(f"\nOpen {url} in a browser: the chatbot, its plan and its tests are there. Press Ctrl-C to stop.", "bold")
     else:
         then()
     return worked

@@ -55,5 +55,5 @@ def _incomplete(needs: Sequence[str]) -> str:
 
 def _mark_covered(part: Part, plan: Plan) -> Part:
     """Mark a part as covered: a plan covers everything in its form."""
-    values = [f"{one.node_id}.{one.param}" for one in plan.values if part.quote in str(one.value)]
+    values = [f"{one.node_id}.{one.param}" for one in plan.values if part.quote in " ".join(str(one.value).split())]
     return part.model_copy(update={"state": "covered", "values": values, "reason": ""})

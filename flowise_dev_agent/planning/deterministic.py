@@ -11,6 +11,7 @@ from flowise_dev_agent.forms.starters import choose, language_of, needs_of, with
 from flowise_dev_agent.forms.telling import short
 from flowise_dev_agent.planning.reasoner import Reasoner
 from flowise_dev_agent.planning.requests import ClassifyRequest, JudgeRequest, PatchRequest, PlanRequest, Reasoned
+from flowise_dev_agent.sanitize import shortened
 from flowise_dev_agent.schemas.designs import ChosenStarter, DesignForm
 from flowise_dev_agent.schemas.plan import Intent, OpsAnswer, PatchAnswer, Plan
 from flowise_dev_agent.schemas.verdict import Verdict
@@ -31,7 +32,7 @@ class DeterministicReasoner(Reasoner):
         """Classify by the request's fields: with a target update, else create."""
         operation = request.forced or ("update" if request.target else "create")
         line = " ".join(request.requirement.split())
-        title, language = line[:_TITLE_CHARS] or "New chatflow", language_of(request.requirement)
+        title, language = shortened(line, _TITLE_CHARS) or "New chatflow", language_of(request.requirement)
         return _reasoned(Intent(operation=operation, ambiguity=0, title=title, language=language))
 
     async def plan(self, request: PlanRequest) -> Reasoned[Plan]:

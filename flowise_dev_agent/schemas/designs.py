@@ -17,7 +17,7 @@ from flowise_dev_agent.schemas.form_parts import (
     hint,
     shown_for,
 )
-from flowise_dev_agent.schemas.form_steps import FormStep, key, problems
+from flowise_dev_agent.schemas.form_steps import QUOTE, FormStep, key, problems
 from flowise_dev_agent.schemas.plan import Plan
 from flowise_dev_agent.texts import listed, text
 
@@ -118,9 +118,10 @@ class DesignForm(FormPart):
 
     @property
     def quotes(self) -> list[str]:
-        """Lines that a plan of a flow of steps has to account for: the start, and the beginning of each step's line."""
-        started = [self._started] if self._started else []
-        return [*started, *(step.quote for step in self.steps)] if self.kind == "steps" else []
+        """Beginnings of the lines that a plan has to account for; of a flow of steps its start and its steps."""
+        if self.kind != "steps":
+            return [" ".join(line.split())[:QUOTE].strip() for line in self._lines]
+        return [*([self._started] if self._started else []), *(step.quote for step in self.steps)]
 
     @property
     def _started(self) -> str:
@@ -132,14 +133,17 @@ class DesignForm(FormPart):
 
     def as_text(self) -> str:
         """The form as one text, for lists of sessions and for the model that judges the result."""
+        return "\n".join(self._lines)[:32_000]
+
+    @property
+    def _lines(self) -> list[str]:
         lines = [self.name, *([self.prompt] if self.prompt else []), *([self._started] if self._started else [])]
         lines += [self.schedule.text] if self.schedule else []
         lines += [step.line for step in self.steps]
         lines += [f"Model: {self.model}"] if self.model else []
         lines += [f"Tools: {', '.join(self.tools)}"] if self.tools else []
         lines += [f"Source: {source.store or source.about or source.url or source.kind}" for source in self.sources]
-        lines += [f"Fields: {', '.join(field.name for field in self.fields)}"] if self.fields else []
-        return "\n".join(lines)[:32_000]
+        return [*lines, *([f"Fields: {', '.join(field.name for field in self.fields)}"] if self.fields else [])]
 
 
 class ChosenStarter(Contract):

@@ -33,7 +33,7 @@ _NEEDS: Final[Mapping[Kind, str]] = {
     "repeat": "back_to",
 }
 _TEXTS: Final = ("prompt", "question", "url", "message")
-_LABEL, _LABEL_WORDS, _QUOTE = 40, 5, 200
+_LABEL, _LABEL_WORDS, QUOTE = 40, 5, 200
 #: Characters removed from titles: quotes, braces, and those that OpenAI refuses in the name of an answer.
 _SIGNS: Final = re.compile(r"\s?[{}<>\"“”„«»/\\|]\s?")
 _UNNAMED: Final = re.compile(r"[<>/\\|]")
@@ -122,7 +122,7 @@ class FormStep(FormPart):
     @property
     def quote(self) -> str:
         """Beginning of the line, by which a plan refers to the step; a title stands for the prompt."""
-        return self._line_with("" if self.title else self.prompt)[:_QUOTE].strip()
+        return self._line_with("" if self.title else self.prompt)[:QUOTE].strip()
 
     def _line_with(self, prompt: str) -> str:
         call = f"{self.method} {self.url} {self.body}" if self.kind == "call" else ""

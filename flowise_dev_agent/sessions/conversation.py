@@ -122,7 +122,7 @@ def _words(action: str, answer: JsonMapping, asked: InterruptData, edits: Sequen
     if isinstance(chatflow_id := answer.get("chatflow_id"), str):
         said.append(asked.names.get(chatflow_id, _ANOTHER))
     if not said:
-        said.append(text(f"turn.{action}"))
+        said.append(text("turn.form" if answer.get("design") else f"turn.{action}"))
     if isinstance(approach := answer.get("approach"), str) and approach:
         said.append(approach)
     if isinstance(questions := answer.get("test_questions"), list):

@@ -17,7 +17,6 @@ from flowise_dev_agent.agent.targets import names_a_flow
 from flowise_dev_agent.errors import FlowiseError
 from flowise_dev_agent.forms.starters import language_of
 from flowise_dev_agent.planning.requests import ClassifyRequest
-from flowise_dev_agent.planning.wording import split
 from flowise_dev_agent.schemas.designs import DesignForm
 from flowise_dev_agent.schemas.event_data import DriftData
 from flowise_dev_agent.schemas.interrupts import ClarificationData, ClarificationInterrupt
@@ -85,8 +84,7 @@ async def _named_flow(context: AgentContext, domains: Domains, requirement: str)
 
 def of_form(form: DesignForm, language: str) -> Update:
     """Update for a filled-in form, which needs no clarification."""
-    parts = form.quotes or split(form.as_text())
-    intent = Intent(operation="create", ambiguity=0, title=form.name, parts=parts, language=language)
+    intent = Intent(operation="create", ambiguity=0, title=form.name, parts=form.quotes, language=language)
     return {
         "intent": IntentState(classified=intent, operation="create", questions=[]),
         "plan": PlanState(contract=None, feedback=None),

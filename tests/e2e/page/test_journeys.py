@@ -25,7 +25,9 @@ async def test_a_starter_without_a_model_becomes_a_bot_that_strangers_can_ask(
     await screen.start("Answer questions about our return policy")
     form = await screen.question("Complete the form")
     await form.get_by_label("Text", exact=True).fill(POLICY)
-    await screen.press("Complete the form", form)
+    await screen.press("Make the plan", form)
+    # What they did, and only their own words as parts of what they asked for.
+    await expect(page.locator(".turn.mine", has_text="I filled in the form.")).to_be_visible()
     await screen.press("Approve", await screen.question("The plan"))
     result = await screen.question("The result")
     # One line says what nobody judged; the answers come before the rest.

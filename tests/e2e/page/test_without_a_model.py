@@ -17,17 +17,23 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
 @pytest.mark.parametrize(
-    ("language", "words", "name"),
+    ("language", "words", "name", "make"),
     [
-        ("en", "a support bot that knows our return policy", "Answers from a text"),
+        ("en", "a support bot that knows our return policy", "Answers from a text", "Make the plan"),
         pytest.param(
-            *("de", "ein Support-Bot, der unsere Rückgaberegeln kennt", "Antworten aus einem Text"),
+            *("de", "ein Support-Bot, der unsere Rückgaberegeln kennt", "Antworten aus einem Text", "Plan erstellen"),
             marks=pytest.mark.nightly,
         ),
     ],
 )
 async def test_a_sentence_chooses_a_starter_whose_form_is_completed_approved_and_built(
-    browser: Browser, page_service: ServiceProcess, flowise_flows: FlowiseClient, language: str, words: str, name: str
+    browser: Browser,
+    page_service: ServiceProcess,
+    flowise_flows: FlowiseClient,
+    language: str,
+    words: str,
+    name: str,
+    make: str,
 ) -> None:
     texts: dict[str, str] = json.loads((I18N / f"{language}.json").read_text("utf-8"))
 
@@ -48,14 +54,14 @@ async def test_a_sentence_chooses_a_starter_whose_form_is_completed_approved_and
     assert await screen.overflow() == 0
 
     # Nothing is sent while it is empty.
-    await screen.press(t("Complete the form"), form)
+    await screen.press(make, form)
     await expect(text).to_be_focused()
     await text.fill(POLICY)
     await expect(form.get_by_text(t("Still needed"), exact=True)).to_have_count(0)
     await form.get_by_text(t("The other parts of the form")).click()
     await expect(form.get_by_label("Prompt")).to_contain_text(words)
     await form.get_by_label(t("Name"), exact=True).fill(f"Returns {language}")
-    await screen.press(t("Complete the form"), form)
+    await screen.press(make, form)
 
     plan = await screen.question(t("The plan"))
     await expect(plan.get_by_text(POLICY).first).to_be_visible()

@@ -225,6 +225,11 @@ def test_names_are_compared_without_case_and_a_branch_may_be_named_again(catalog
     assert planned(said, catalogue).connections == planned(plain, catalogue).connections
 
 
+def test_a_prompt_is_one_part_of_what_a_form_asks_for() -> None:
+    form = DesignForm(name="Desk", prompt="Be kind.\nPromise  nothing. Say 'I do not know' then.", model="gpt-4o")
+    assert form.quotes == ["Desk", "Be kind. Promise nothing. Say 'I do not know' then.", "Model: gpt-4o"]
+
+
 def test_a_form_of_steps_is_a_text_in_which_its_plan_finds_its_parts(catalogue: NodeStore) -> None:
     form = steps_form(
         SORT, DRAFT | {"branch": "a", "prompt": "Write it.\nBe  brief."}, POST | {"body": '{"a": 1}'}, B,
