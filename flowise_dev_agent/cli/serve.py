@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import ctypes
 import gc
 import signal
 import socket
@@ -20,6 +21,10 @@ if TYPE_CHECKING:
 
 #: So many new objects are looked at together; they are about 4 MB.
 _COLLECT_AFTER: Final = 20_000
+#: Parameters in malloc.h, and glibc's own value of both at the start.
+_M_TRIM_THRESHOLD: Final = -1
+_M_MMAP_THRESHOLD: Final = -3
+_BYTES: Final = 128 * 1024
 #: Called once the service accepts requests, with its address and the server (to stop it).
 OnReady = Callable[[str, "Server"], None]
 
@@ -88,7 +93,8 @@ async def _serve_metrics(settings: Settings, runtime: Runtime, listener: socket.
 
 
 async def _prepare(runtime: Runtime) -> None:
-    """Exclude all loaded objects from garbage collection, and warn of a Flowise that does not answer.
+    """Exclude all loaded objects from garbage collection, have freed memory given back, and warn of a Flowise that
+    does not answer.
 
     A full collection over the modules blocks the event loop, with all streams and heartbeats, for a tenth of a second.
     Collecting less often finds fewer objects that a session still needs.
@@ -96,9 +102,19 @@ async def _prepare(runtime: Runtime) -> None:
     gc.freeze()
     gc.set_threshold(_COLLECT_AFTER)
     gc.enable()
+    _give_memory_back()
     if (await runtime.health.readiness()).paused:
         warn("The service is paused: nothing is run, sent or removed until `flowise-dev-agent resume`.")
     for instance, state in (await flowise_health(runtime.instances)).items():
         if error := state.error:
             # It would stop the first session; the service starts all the same.
             warn(f"Flowise instance '{instance}': {error.detail} {error.hint or ''}".rstrip())
+
+
+def _give_memory_back() -> None:
+    """Let glibc return what is freed. By itself it keeps more after each large buffer that it has seen: 32 MB after the
+    first sessions."""
+    with contextlib.suppress(AttributeError, TypeError):  # another C library; Windows
+        libc = ctypes.CDLL(None)
+        for name in (_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD):
+            libc.mallopt(name, _BYTES)

@@ -64,7 +64,7 @@ _FINISH: Final = f"""
 
 @dataclass(frozen=True, kw_only=True)
 class Announced:
-    """What is known of an announced write. `open`: its outcome is unknown."""
+    """State of an announced write. `open`: its outcome is unknown."""
 
     status: IntentStatus
     result: dict[str, Any] | None
