@@ -33,6 +33,8 @@ def refusal(request: RecordedRequest) -> str:
     if request.kind != "chat":
         return ""
     rules = _CLAUDE if request.provider == "anthropic" else _OPENAI
+    if request.path.endswith("/responses"):
+        rules = _RESPONSES
     return next((said for rule in rules for said in rule(request.model, request.body)), "")
 
 
@@ -146,8 +148,31 @@ def _reasoning(model: str, body: Body) -> Iterator[str]:
         )
 
 
+def _responses(model: str, body: Body) -> Iterator[str]:
+    if not body.get("input"):
+        yield "Invalid 'input': empty array. Expected an array with minimum length 1, but got an empty array."
+    given = body.get("input")
+    called: set[Any] = set()
+    for item in given if isinstance(given, list) else ():
+        if item.get("type") == "function_call":
+            called.add(item.get("call_id"))
+        if item.get("type") == "function_call_output" and item.get("call_id") not in called:
+            yield f"No tool call found for function call output with call_id {item.get('call_id')}."
+    for number, tool in enumerate(body.get("tools") or ()):
+        if tool.get("type") == "function" and not _TOOL_NAME.fullmatch(str(tool.get("name") or "")):
+            yield (
+                f"Invalid 'tools[{number}].name': string does not match pattern. Expected a string that matches the "
+                "pattern '^[a-zA-Z0-9_-]+$'."
+            )
+    if _ALWAYS.match(model):
+        for name, neutral in (("temperature", 1), ("top_p", 1)):
+            if body.get(name) not in (None, neutral):
+                yield f"Unsupported parameter: '{name}' is not supported with this model."
+
+
 _Rule = Callable[[str, Body], Iterable[str]]
 _OPENAI: Final[Sequence[_Rule]] = (_messages, _openai_tools, _openai_settings, _reasoning)
+_RESPONSES: Final[Sequence[_Rule]] = (_responses,)
 
 
 # --- Anthropic, messages ----------------------------------------------------------------------------------------------

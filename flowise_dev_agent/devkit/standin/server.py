@@ -7,6 +7,7 @@ import threading
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
+from types import ModuleType
 from urllib.parse import unquote
 
 from starlette.applications import Starlette
@@ -16,7 +17,7 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from flowise_dev_agent.devkit.serving import BackgroundServer
-from flowise_dev_agent.devkit.standin import anthropic, openai
+from flowise_dev_agent.devkit.standin import anthropic, openai, responses
 from flowise_dev_agent.devkit.standin.anthropic import event_stream
 from flowise_dev_agent.devkit.standin.behaviour import default_reply
 from flowise_dev_agent.devkit.standin.protocol import RecordedRequest, Reply, StandInFailure
@@ -148,6 +149,8 @@ class ModelStandIn(BackgroundServer):
             path = f"{path}/messages"
         if path.endswith("/chat/completions"):
             request = openai.parse_chat(path, body, key)
+        elif path.endswith("/responses"):
+            request = responses.parse_chat(path, body, key)
         elif path.endswith("/messages"):
             request = anthropic.parse_chat(path, body, key)
         elif path.endswith("/embeddings"):
@@ -164,7 +167,7 @@ class ModelStandIn(BackgroundServer):
         if request.kind == "embeddings":
             return JSONResponse(openai.render_embeddings(request))
         await asyncio.sleep(answer.delay)
-        dialect = anthropic if request.provider == "anthropic" else openai
+        dialect = _dialect(request)
         if request.stream and on_bedrock:
             frames = event_stream(anthropic.stream_chat(request, answer))
             return Response(frames, media_type="application/vnd.amazon.eventstream")
@@ -194,12 +197,18 @@ async def _pace_events(events: Sequence[str], answer: Reply) -> AsyncIterator[st
             await asyncio.sleep(answer.chunk_delay)
 
 
+def _dialect(request: RecordedRequest) -> ModuleType:
+    if request.provider == "anthropic":
+        return anthropic
+    return responses if request.path.endswith("/responses") else openai
+
+
 def _unknown(path: str) -> Response:
     return JSONResponse({"error": {"message": f"The {LABEL} has no {path}.", "type": "not_found_error"}}, 404)
 
 
 def _render_failure(request: RecordedRequest, failure: StandInFailure) -> Response:
-    dialect = anthropic if request.provider == "anthropic" else openai
+    dialect = _dialect(request)
     if failure.mode == "hang":
         return _Hang()
     if failure.mode == "drop":
@@ -209,7 +218,8 @@ def _render_failure(request: RecordedRequest, failure: StandInFailure) -> Respon
         content = 'data: {"id": "x", "cho\n\n' if request.stream else '{"id": "x", "cho'
         return Response(content, media_type="text/event-stream" if request.stream else "application/json")
     headers = {} if failure.retry_after is None else {"retry-after": f"{failure.retry_after:g}"}
-    return JSONResponse(dialect.render_error(failure), failure.status, headers=headers)
+    said = (anthropic if request.provider == "anthropic" else openai).render_error(failure)
+    return JSONResponse(said, failure.status, headers=headers)
 
 
 class _Hang(Response):

@@ -4,11 +4,11 @@ from dataclasses import replace
 from typing import Any, Final
 
 from flowise_dev_agent.devkit.standin import openai as chat
+from flowise_dev_agent.devkit.standin import responses
 from flowise_dev_agent.devkit.standin.protocol import RecordedRequest
 from tests.doors import rules
 from tests.doors.peer import KEY, Door, Refusal, Rule
 from tests.doors.subsets import openai_violations
-from tests.doors.wires import responses
 
 _WINDOW, _LONGEST = 272_000, 128_000
 #: A reasoning model: the rules below are those of its family.

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from flowise_dev_agent.devkit.standin import anthropic, openai
+from flowise_dev_agent.devkit.standin import anthropic, openai, responses
 from flowise_dev_agent.devkit.standin.behaviour import default_reply
 from flowise_dev_agent.devkit.standin.refusals import refusal
 
@@ -71,6 +71,14 @@ def test_openai_refuses(model: str, taken: dict[str, Any], refused: dict[str, An
     for body, said in ((taken, False), (refused, True)):
         request = openai.parse_chat("/v1/chat/completions", {"model": model, "messages": [ASK], **body}, "key")
         assert bool(refusal(request)) is said, refusal(request)
+
+
+def test_openai_s_responses_refuse_results_without_calls() -> None:
+    call = {"type": "function_call", "call_id": "c1", "name": "look", "arguments": "{}"}
+    result = {"type": "function_call_output", "call_id": "c1", "output": "12"}
+    for items, said in (([ASK, call, result], False), ([ASK, result], True), ([], True)):
+        request = responses.parse_chat("/v1/responses", {"model": "gpt-5.4", "input": items}, "key")
+        assert bool(refusal(request)) is said
 
 
 @pytest.mark.parametrize(
