@@ -16,9 +16,24 @@ TWO_APPROACHES = interrupt_of("plan_approval", approaches=[{"label": "With tools
 REVIEW = interrupt_of("result_review")
 
 
-@pytest.mark.parametrize("text", ["approved", "Yes", "accept", "accepted", "ok", " OK. ", "approve"])
-def test_p60_plain_yes_words_approve(text: str) -> None:
-    assert check_answer(PLAN, answer=None, response=text)["action"] == "approve"
+@pytest.mark.parametrize(
+    ("interrupt", "action", "texts"),
+    [
+        (PLAN, "approve", ["approved", "Yes", "accept", "accepted", "ok", " OK. ", "approve"]),
+        (PLAN, "request_changes", ["yes but use Claude", "ok, and add memory", "approved if it is cheap", "no"]),
+        (REVIEW, "rollback", ["rollback", "Revert"]),
+        (REVIEW, "accept", ["accept"]),
+        (REVIEW, "iterate", ["please answer in French"]),
+    ],
+)
+def test_p60_plain_words_act_and_others_are_feedback_that_keeps_every_word(
+    interrupt: Interrupt, action: str, texts: list[str]
+) -> None:
+    for text in texts:
+        answer = check_answer(interrupt, answer=None, response=text)
+        assert answer["action"] == action, text
+        assert answer.get("feedback") == (text if action in {"request_changes", "iterate"} else None)
+    assert action in str(interrupt.response_schema)
 
 
 @pytest.mark.parametrize("text", ["", "   ", "\n"])
@@ -26,12 +41,6 @@ def test_p60_plain_yes_words_approve(text: str) -> None:
 def test_p60_an_empty_answer_is_refused_everywhere(interrupt: Interrupt, text: str) -> None:
     with pytest.raises(InvalidAnswerError, match="empty"):
         check_answer(interrupt, answer=None, response=text)
-
-
-@pytest.mark.parametrize("text", ["yes but use Claude", "ok, and add memory", "approved if it is cheap", "no"])
-def test_p60_a_yes_with_a_condition_is_feedback_and_keeps_every_word(text: str) -> None:
-    answer = check_answer(PLAN, answer=None, response=text)
-    assert (answer["action"], answer["feedback"]) == ("request_changes", text)
 
 
 @given(st.text(min_size=1, max_size=60))
@@ -55,16 +64,13 @@ def test_an_approach_is_approved_by_its_label_in_either_form() -> None:
     assert by_text["approach"] == "With tools"
 
 
-def test_an_approval_of_an_approach_that_is_not_named_is_refused() -> None:
-    with pytest.raises(InvalidAnswerError, match="approach"):
-        check_answer(TWO_APPROACHES, answer=None, response="APPROVED - APPROACH:")
-
-
 def test_an_unknown_approach_names_those_there_are() -> None:
     interrupt = TWO_APPROACHES
     with pytest.raises(InvalidAnswerError) as error:
         check_answer(interrupt, answer={"action": "approve", "approach": "Magic"}, response=None)
     assert "With tools" in str(error.value)
+    with pytest.raises(InvalidAnswerError, match="approach"):
+        check_answer(interrupt, answer=None, response="APPROVED - APPROACH:")
 
 
 def test_an_action_that_is_not_offered_is_refused() -> None:
@@ -100,25 +106,9 @@ def test_answer_and_response_together_are_refused() -> None:
         check_answer(PLAN, answer={"action": "approve"}, response="yes")
 
 
-@pytest.mark.parametrize(("text", "action"), [("rollback", "rollback"), ("Revert", "rollback"), ("accept", "accept")])
-def test_commands_at_the_review_act(text: str, action: str) -> None:
-    assert check_answer(REVIEW, answer=None, response=text)["action"] == action
-
-
-def test_other_text_at_the_review_is_feedback() -> None:
-    answer = check_answer(REVIEW, answer=None, response="please answer in French")
-    assert (answer["action"], answer["feedback"]) == ("iterate", "please answer in French")
-
-
 def test_a_credential_is_chosen_only_among_those_of_the_instance() -> None:
     candidates = [{"id": "a", "name": "A"}, {"id": "b", "name": "B"}]
     interrupt = interrupt_of("credential_check", credentials=[{"type": "openAIApi", "candidates": candidates}])
     assert check_answer(interrupt, answer={"choose": {"openAIApi": "b"}}, response=None)["choose"] == {"openAIApi": "b"}
     with pytest.raises(InvalidAnswerError, match="not one of"):
         check_answer(interrupt, answer={"choose": {"openAIApi": "c"}}, response=None)
-
-
-def test_the_response_schema_of_an_interrupt_is_a_json_schema_that_names_the_actions() -> None:
-    schema = PLAN.response_schema
-    assert "approve" in str(schema)
-    assert "request_changes" in str(schema)
