@@ -29,7 +29,7 @@ _NO_PREFILL: Final = re.compile(r"claude-(?:(?:opus|sonnet)-4-[6-9]|(?:opus|sonn
 
 
 def refusal(request: RecordedRequest) -> str:
-    """What the provider says to a request that it does not take; '' to one that it takes."""
+    """The provider's answer to a request that it does not take; '' to one that it takes."""
     if request.kind != "chat":
         return ""
     rules = _CLAUDE if request.provider == "anthropic" else _OPENAI
