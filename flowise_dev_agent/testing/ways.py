@@ -352,8 +352,9 @@ def _told_probes(held: Sequence[TrialRun], simulation: Simulation) -> Iterator[T
             )
             continue
         base = _base(held, simulation, one.case.stand_in)
-        same = base is not None and one.trial.answer.strip() != "" and base.trial.answer == one.trial.answer
-        outcome = "ends" if one.trial.category else "same" if same else "says"
+        same = base is not None and base.trial.answer == one.trial.answer
+        quiet = "same" if one.trial.answer.strip() else "quiet"
+        outcome = "ends" if one.trial.category else quiet if same else "says"
         yield text(
             f"way.{one.case.kind}.{outcome}",
             action=simulation.stand_ins[one.case.stand_in].action,

@@ -132,7 +132,7 @@ async def test_one_agent_and_approval_for_everything_does_not_work(
         view = await reviewed(http, standin, SORTED.model_copy(update={"tests": tests}), judge, "broken")
     assert headline(view) == "fails"
     assert states(view) == ["not_shown", "failed", "not_shown", "failed"]
-    assert view["interrupt"]["message"].startswith("The chatflow needs a look. There is one agent.")
+    assert view["interrupt"]["message"].startswith("The flow needs a look.\nThere is one agent.")
 
 
 # --- flows that exist ------------------------------------------------------------------------------------------------
@@ -303,7 +303,7 @@ EVERY_MORNING = Case.model_validate(
 
 
 @pytest.mark.nightly
-async def test_a_schedule_is_made_and_said_not_to_be_tested(
+async def test_a_schedule_is_made_and_tested_by_a_message_with_its_post_simulated(
     shared_service: SharedService, flowise_client: FlowiseClient, standin: ModelStandIn
 ) -> None:
     service = await shared_service(**model_environment(standin))
@@ -315,9 +315,8 @@ async def test_a_schedule_is_made_and_said_not_to_be_tested(
         assert view["interrupt"], view["error"]
         view = await answer(http, view, action="approve")
         assert view["interrupt"], view["error"]
-    assert (headline(view), states(view)) == ("not_tested", ["not_tested"]), view["interrupt"]["message"]
-    assert view["interrupt"]["reason"] == "not_tested"
-    assert "cannot be started from here" in view["interrupt"]["message"]
+    assert (headline(view), states(view)) == ("works", ["shown"]), view["interrupt"]["message"]
+    assert "POST https://hooks.slack.example/services/quote" in view["interrupt"]["message"]
     row = await flowise_client.get_chatflow(view["chatflow_id"])
     inputs = nodes_of(row)["startAgentflow_0"]["data"]["inputs"]
     assert (inputs["scheduleFrequency"], inputs["scheduleOnTime"]) == ("daily", "08:00")

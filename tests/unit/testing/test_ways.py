@@ -161,6 +161,13 @@ def test_what_a_failure_led_to_is_told(catalogue: NodeStore, answer: str, error:
     assert code in [one.code for one in told_ways(runs, graph, simulation)]
 
 
+def test_of_a_flow_whose_answer_is_empty_a_failure_is_told_to_nobody(catalogue: NodeStore) -> None:
+    graph, simulation = acting(catalogue)
+    probe = Probe(**HELLO.model_dump(), stand_in=0, kind="error")
+    runs = [held(HELLO, *STEPS, answer=""), held(probe, *STEPS, answer="")]
+    assert "way.error.quiet" in [one.code for one in told_ways(runs, graph, simulation)]
+
+
 def test_a_decision_of_a_person_is_a_way(catalogue: NodeStore) -> None:
     ops: list[PatchOp] = [
         add("startAgentflow"),
