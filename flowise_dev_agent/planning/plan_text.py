@@ -263,6 +263,8 @@ class _Words:
 
         lines: list[str] = []
         led_to = {way.to for one in given for way in one.leads_to}
+        # Before all lines are known, no step is known to end.
+        known = all(one.title in led_to for one in given[1:] if not one.depth)
         for one, follower in itertools.zip_longest(given, given[1:]):
             mark = f" ({self._said(f'plan.mark.{one.state}')})" if self._plan.operation == "update" else ""
             lines.append(f"{'  ' * one.depth}{step(one.title)}{mark}{self._about(one.purpose)}")
@@ -274,7 +276,7 @@ class _Words:
                 elif follower is None or way.to != follower.title:
                     lines.append(f"{'  ' * (one.depth + 1)}{self._said('plan.leads_on', target=target)}")
             # The next line is no way on from a step that has none.
-            if not one.leads_to and not one.depth and one.title in led_to and follower:
+            if known and not one.leads_to and not one.depth and follower:
                 lines[-1] += f" → {self._said('plan.branch_ends')}"
         return _indented(lines)
 

@@ -699,4 +699,8 @@ def test_a_loop_says_where_it_goes_back_to_and_quotes_are_those_of_the_language(
     details = plan_details(wanted, GraphIR.empty(), "de", schemas=catalogue.schemas)
     shown = plan_markdown(wanted, details, "de")
     assert say_in("de", "plan.leads_on", target="**2 LLM**") in shown
+    # Before its lines are known, no step is said to end.
+    unknown = wanted.model_copy(update={"connections": []})
+    details = plan_details(unknown, GraphIR.empty(), "de", schemas=catalogue.schemas)
+    assert say_in("de", "plan.branch_ends") not in plan_markdown(unknown, details, "de")
     assert "„nochmal“" in shown
