@@ -42,7 +42,7 @@ _NOTES_ON: Final[Mapping[str, str]] = {
     "parsed, and an object of other fields is no answer",
     "faiss": "basePath inside the server's folder .flowise, so a relative one; an upsert replaces all that is there",
     **dict.fromkeys(
-        ("conversationalAgent", "xmlAgent"), "sends stop sequences, which gpt-5, its mini and nano, and o* refuse"
+        ("conversationalAgent", "xmlAgent"), "sends stop sequences, which models that always reason refuse"
     ),
     "RedisBackedChatMemory": "windowSize keeps the oldest messages: leave it empty",
     "conversationSummaryMemory": "sums up the last exchange only: conversationSummaryBufferMemory keeps all",

@@ -18,7 +18,7 @@ _OPENAI_ROLES: Final = ("system", "assistant", "user", "function", "tool", "deve
 _MOST_STOPS: Final = 4
 _LEAST_BUDGET: Final = 1024
 #: Reasoning models, and those of them that always reason; `gpt-5.x` reasons with an effort only.
-_REASONS: Final = re.compile(r"^(?:o[134]|gpt-5(?!-chat))")
+_REASONS: Final = re.compile(r"^(?:o[134]|gpt-[5-9](?!-chat))")
 _ALWAYS: Final = re.compile(r"^o[134]|^gpt-5(?:-mini|-nano|-pro)?(?:-\d{4}-\d\d-\d\d)?$")
 #: Reasons with tools unless the effort is `none`; earlier ones only with an effort.
 _NO_TOOLS: Final = re.compile(r"^gpt-(?:5\.(?:[6-9]|\d\d)|[6-9])")

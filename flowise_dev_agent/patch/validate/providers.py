@@ -56,9 +56,9 @@ def ignored_settings(graph: GraphIR) -> frozenset[str]:
 
 def _of_reasoning(one: Component, model: str) -> Iterator[Finding]:
     if (warm := _text(one, "temperature")) and warm not in _DEFAULTS:
-        yield _ignored(one, "temperature", model, "A model such as gpt-4.1 takes it.")
+        yield _ignored(one, "temperature", model, "Leave it out: Flowise sends it to no gpt-5 or o model.")
     if _text(one, "stopSequence"):
-        yield _ignored(one, "stopSequence", model, "A model such as gpt-4.1 takes it.")
+        yield _ignored(one, "stopSequence", model, "Leave it out: Flowise sends it to no gpt-5 or o model.")
     if _ALWAYS_REASONS.search(model) or _effort(one):
         for name, neutral in (("topP", 1), ("frequencyPenalty", 0), ("presencePenalty", 0)):
             if (said := _number(one, name)) is not None and said != neutral:
@@ -111,21 +111,22 @@ def agents(flow: FlowContext) -> Iterator[Finding]:
                     f"{node.name} sends stop sequences, and {model} takes none: each question fails.",
                     where=one.node.id,
                     field=f"{one.path}modelName",
-                    hint="Use toolAgent, or a model such as gpt-4.1.",
+                    hint="Use toolAgent, or a model that need not reason, such as gpt-5.4-mini without an effort.",
                     model=model,
                 )
-            if tools and node.name not in _STOPS and not _text(one, "reasoningSummary"):
+            # Flowise asks for summaries, and so /v1/responses, of the models that it knows to reason.
+            by_summary = bool(_REASONS.search(model))
+            if tools and node.name not in _STOPS and not (by_summary and _text(one, "reasoningSummary")):
                 always = _REASONS_WITH_TOOLS.search(model)
                 if always or (_EFFORT_OR_TOOLS.search(model) and _effort(one)):
-                    cure = (
-                        "use an earlier model such as gpt-5.4-mini" if always else "use UnsetParam on `reasoningEffort`"
-                    )
+                    cure = "Use a model such as gpt-5.4-mini" if always else "Use UnsetParam on `reasoningEffort`"
+                    more = ", or set `reasoning` to true and `reasoningSummary` to auto for /v1/responses"
                     yield error(
                         "MODEL_REFUSES_AGENT",
                         f"{model} takes no tools while it reasons, on the API that Flowise uses: each question fails.",
                         where=one.node.id,
                         field=f"{one.path}{'modelName' if always else 'reasoningEffort'}",
-                        hint=f"Set `reasoning` to true and `reasoningSummary` to auto for /v1/responses, or {cure}.",
+                        hint=f"{cure}{more if by_summary else ''}.",
                         model=model,
                     )
 

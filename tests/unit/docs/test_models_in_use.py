@@ -33,6 +33,8 @@ ABOUT_OTHERS = {
     "knowledge/model_ends.py",
     "testing/known_errors.toml",
     "devkit/flowise/package-lock.json",
+    "devkit/standin/refusals.py",
+    "patch/validate/providers.py",
 }
 SUFFIXES = {".py", ".md", ".json", ".yaml", ".yml", ".toml", ".ts", ".tsx", ".sh", ".example"}
 
