@@ -163,10 +163,6 @@ class Events:
                 raise LeaseLostError("The session was deleted in the meantime.")
         await self._database.notices.tell(session_id, "event")
 
-    def are_read(self, session_id: UUID) -> bool:
-        """True if a reader in this process or, as far as known, in another one follows the session."""
-        return self._database.notices.are_read(session_id)
-
     async def send_live(self, session_id: UUID, events: Sequence[StoredEvent]) -> None:
         """Send events to current readers, see `Notices.send_live`."""
         await self._database.notices.send_live(session_id, map(_live_payload, events))

@@ -83,18 +83,12 @@ class Notices:
         self._waiting |= dict.fromkeys(f"{session_id} read {self._process}" for session_id in session_ids)
         await self._send_waiting()
 
-    def are_read(self, session_id: UUID) -> bool:
-        """True if someone reads the session, here or in another process."""
-        return (self.feed is not None and self.feed.reads(session_id)) or self._are_read_elsewhere(session_id)
-
-    def _are_read_elsewhere(self, session_id: UUID) -> bool:
-        return self._elsewhere.get(session_id, 0.0) > time.monotonic()
-
     async def send_live(self, session_id: UUID, events: Iterable[Mapping[str, Any]]) -> None:
         """Send events to current readers: neither stored nor numbered, and not to others if they are too big."""
-        if not self.are_read(session_id):
+        here = self.feed is not None and self.feed.reads(session_id)
+        elsewhere = self._elsewhere.get(session_id, 0.0) > time.monotonic()
+        if not here and not elsewhere:
             return
-        elsewhere = self._are_read_elsewhere(session_id)
         made = list(events)
         if self.feed is not None:
             for event in made:

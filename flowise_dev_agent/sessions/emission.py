@@ -121,8 +121,7 @@ class EventWriter:
         self._hurry = asyncio.Event()
         self._finishing = False
         self._error: Exception | None = None
-        # Nobody waits for the first event of a run that nobody reads: it goes with those that follow.
-        self._written_at = float("-inf") if events.are_read(session_id) else asyncio.get_running_loop().time()
+        self._written_at = float("-inf")
         self._timer: asyncio.TimerHandle | None = None
         self._task = asyncio.create_task(self._run(), name=f"events-{session_id}")
 

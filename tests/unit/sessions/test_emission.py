@@ -23,10 +23,6 @@ class Log(Events):
         self.sends = 0
         self.appended = asyncio.Event()
         self.failures: list[Exception] = []
-        self.read = True
-
-    def are_read(self, session_id: UUID) -> bool:
-        return self.read
 
     async def append(
         self, lease: Lease, session_id: UUID, events: Sequence[NewEvent], *, flowise_calls: int = 0
@@ -79,19 +75,6 @@ async def test_the_first_event_is_stored_at_once_and_those_right_after_it_togeth
     await log.appended.wait()
     assert [event.type for event in log.stored] == ["node_start", "node_end", "node_start"]
     assert log.batches == 2
-
-
-async def test_the_first_event_of_a_run_that_nobody_reads_waits_for_those_right_after_it(log: Log) -> None:
-    log.read = False
-    events = EventWriter(log, Lease(uuid4(), 1), uuid4())
-    for type_ in ("node_start", "node_end"):
-        events.put(NewEvent(type_))
-        for _ in range(5):
-            await asyncio.sleep(0)
-    assert log.stored == []
-    await log.appended.wait()
-    assert (len(log.stored), log.batches) == (2, 1)
-    await events.close()
 
 
 async def test_what_is_not_stored_at_the_end_is_left_to_the_end_of_the_run(log: Log, events: EventWriter) -> None:

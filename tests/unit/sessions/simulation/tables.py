@@ -219,10 +219,6 @@ class Tables:
     async def send_live(self, session_id: UUID, events: Any) -> None:
         del session_id, events
 
-    def are_read(self, session_id: UUID) -> bool:
-        del session_id
-        return True
-
 
 class Intents(FakeIntents):
     def __init__(self, tables: Tables) -> None:
