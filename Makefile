@@ -82,7 +82,7 @@ $(READY): requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 		|| { echo 'Python 3.11 or newer is needed. Name one: make PYTHON=python3.12'; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	@echo 'Installing the locked packages into .venv (about a minute the first time) ...'
+	@echo 'Installing the locked packages into .venv (one to several minutes the first time) ...'
 	@PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/python -m pip install --quiet --require-hashes -r requirements.lock \
 		&& PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -e . \
 		|| { echo 'The packages could not be installed: see the message above (no network? a proxy?).'; exit 1; }

@@ -154,7 +154,7 @@ def present(interrupt: Interrupt, *, full: bool = False) -> None:
         case ResultReviewInterrupt(data=data):
             for test in data.tests:
                 mark, style = ("✓", "green") if test.passed else ("✗", "red")
-                say(f"  {mark} {test.question}", style)
+                say(f"  {mark} {' → '.join(test.question.splitlines())}", style)
                 say(f"    {test.answer or test.error}")
         case _:
             pass
@@ -178,7 +178,7 @@ def conclude(view: SessionView, verdict: Verdict | None = None) -> bool:
         fail(view.error.detail or "The session failed.", view.error.hint)
     if view.chatflow_id:
         say(f"Chatflow  {view.chatflow_id}")
-        say(f"Link      {view.chatflow_url}")
+        say(f"Link      {view.chatflow_url} (in Flowise)")
     if verdict:
         headline = verdict.headline or ("runs" if verdict.done else "fails")
         known = f" {verdict.what_was_shown()}" if headline == "runs" else ""
