@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, cast
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
@@ -443,17 +443,23 @@ async def show_flow(
 async def show_fleet(
     client: "AgentClient",
     state: Annotated[str | None, typer.Option(help="Only flows in this state, such as changed_outside.")] = None,
+    owner: Annotated[str | None, typer.Option(help="Only flows that this person's sessions wrote last.")] = None,
+    query: Annotated[str | None, typer.Option(help="Only flows with this in their name.")] = None,
     instance: Instance = None,
+    as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV, of all flows.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """List all flows with their states: changed outside, failing, broken, outdated, never tested, ..."""
-    page = await client.fleet(instance=instance, state=cast(Any, state), limit=500)
+    wanted: dict[str, Any] = {"instance": instance, "state": state, "owner": owner, "query": query}
+    if as_csv:
+        files.write_text(await client.fleet_export(**wanted), None)
+        return
+    page = await client.fleet(**wanted, limit=500)
     rows = (
         (
             flow.id,
             ", ".join(flow.states).replace("_", " "),
-            flow.updated[:10],
-            flow.changed_by or "",
+            flow.owner or "",
             f"{flow.tested_at:%Y-%m-%d}" if flow.tested_at else "",
             flow.name,
         )
@@ -461,11 +467,12 @@ async def show_fleet(
     )
     gone = (
         f"Deleted in Flowise on {one.noticed_at:%Y-%m-%d}: {one.name} ({one.id}); see `flows restore`."
-        for one in (page.deleted if state is None else ())
+        for one in (page.deleted if not (state or owner or query) else ())
     )
     more = " More by GET /fleet with `next_cursor`." if page.next_cursor else ""
-    columns = ("Flow", "State", "Changed", "By", "Tested", "Name")
-    show_table(page, as_json, columns, rows, *gone, f"{counted('flows', len(page.flows))}.{more}", whole=("Flow",))
+    columns = ("Flow", "State", "Owner", "Tested", "Name")
+    told = (*gone, f"{counted('flows', len(page.flows))}.{more}")
+    show_table(page, as_json, columns, rows, *told, whole=("Flow", "Tested"))
 
 
 @asking(flows_app, "restore")

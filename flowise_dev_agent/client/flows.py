@@ -132,16 +132,26 @@ class FlowCalls(Http):
         *,
         instance: str | None = None,
         state: FleetState | None = None,
+        owner: str | None = None,
+        query: str | None = None,
         limit: int = 100,
         cursor: str | None = None,
     ) -> FleetPage:
         """List the flows of a server with their states, changed last first."""
-        given = {"instance": instance, "state": state, "limit": limit, "cursor": cursor}
+        given = {"instance": instance, "state": state, "owner": owner, "query": query, "limit": limit, "cursor": cursor}
         return await self._get(FleetPage, "/fleet", **{name: value for name, value in given.items() if value})
 
-    async def fleet_export(self, *, instance: str | None = None, state: FleetState | None = None) -> str:
+    async def fleet_export(
+        self,
+        *,
+        instance: str | None = None,
+        state: FleetState | None = None,
+        owner: str | None = None,
+        query: str | None = None,
+    ) -> str:
         """Read the same as CSV, of at most 20 000 flows."""
-        return (await self._send("GET", "/fleet/export", params=given({"instance": instance, "state": state}))).text
+        asked = given({"instance": instance, "state": state, "owner": owner, "query": query})
+        return (await self._send("GET", "/fleet/export", params=asked)).text
 
     async def restore_version(
         self,

@@ -7,12 +7,12 @@ from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.flows.views import ChatflowLink
 from flowise_dev_agent.knowledge.flow_index import FlowIndex
 from flowise_dev_agent.persistence import Database, Versions
-from flowise_dev_agent.persistence.fleet import Fleet, FleetKey
+from flowise_dev_agent.persistence.fleet import Fleet, FleetFilter, FleetKey
 from flowise_dev_agent.redaction import masked
 from flowise_dev_agent.sanitize import csv_line
-from flowise_dev_agent.schemas.fleet import FleetFlow, FleetPage, FleetState, GoneFlowView
+from flowise_dev_agent.schemas.fleet import FleetFlow, FleetPage, GoneFlowView
 
-_KEPT_SECS: Final = 60.0
+_KEPT_SECS: Final = 10.0
 _MOST_GONE: Final = 100
 _COLUMNS: Final = tuple(FleetFlow.model_fields)
 
@@ -30,15 +30,15 @@ class FleetService:
         self._link = link
 
     async def page(
-        self, instance: str | None, *, state: FleetState | None, limit: int, cursor: str | None
+        self, instance: str | None, wanted: FleetFilter | None = None, *, limit: int, cursor: str | None
     ) -> FleetPage:
-        """A page of flows in this state, or of all."""
+        """A page of the flows that fit the filter, or of all."""
         known = instance or self._instances.default_id
         client = self._instances.client(known)
         after = decode_key(FleetKey, cursor) if cursor else None
         await self._index.current(known, client, fresh_secs=_KEPT_SECS)
         fleet = Fleet(self._database, known, client.endpoint)
-        rows = await fleet.page(state, limit=limit + 1, after=after)
+        rows = await fleet.page(wanted or FleetFilter(), limit=limit + 1, after=after)
         shown = rows[:limit]
         writes = await self._versions.last_writes(known, [row.id for row in shown])
         flows: list[FleetFlow] = []

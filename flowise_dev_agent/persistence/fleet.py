@@ -23,7 +23,7 @@ _STATES: Final[LiteralString] = """
 _PAGE: Final[LiteralString] = f"""
     WITH known AS (
         SELECT flow.id, flow.name, flow.type, flow.updated_date, flow.deployed, flow.nodes, flow.codes, flow.errors,
-            flow.checked_at, tested.at AS tested_at, tested.passed,
+            flow.checked_at, tested.at AS tested_at, tested.passed, wrote.actor AS owner,
             COALESCE(last.version > 1 AND last.reason ~ '^(before_|after_|flowise$)' AND last.first IS NOT TRUE, false)
                 AS outside
         FROM instance_flows AS flow
@@ -40,14 +40,21 @@ _PAGE: Final[LiteralString] = f"""
                 WHERE chatflow_id = flow.id AND instance_id = %(instance)s AND result -> 'verdict' ? 'done'
             ) AS held ORDER BY at DESC LIMIT 1
         ) AS tested ON true
+        LEFT JOIN LATERAL (
+            SELECT actor FROM audit_log
+            WHERE chatflow_id = flow.id AND instance_id = %(instance)s AND action LIKE 'write.%%'
+            ORDER BY id DESC LIMIT 1
+        ) AS wrote ON true
         WHERE flow.instance_id = %(instance)s AND flow.endpoint = %(endpoint)s AND NOT flow.draft
+        AND (%(words)s::text IS NULL OR strpos(lower(flow.name), lower(%(words)s)) > 0)
     ), told AS (
         SELECT *, array_remove(ARRAY[{_STATES}], NULL) AS states FROM known
     )
     SELECT id, name, type, updated_date, deployed, nodes, COALESCE(codes, '{{}}') AS codes, checked_at, tested_at,
-        CASE WHEN states = '{{}}' THEN ARRAY['healthy'] ELSE states END AS states
+        owner, CASE WHEN states = '{{}}' THEN ARRAY['healthy'] ELSE states END AS states
     FROM told
     WHERE (%(state)s::text IS NULL OR %(state)s = ANY(states) OR %(state)s = 'healthy' AND states = '{{}}')
+    AND (%(owner)s::text IS NULL OR owner = %(owner)s)
     AND (%(date)s::text IS NULL OR (updated_date, id) < (%(date)s COLLATE "C", %(id)s))
     ORDER BY updated_date DESC, id DESC LIMIT %(limit)s
 """
@@ -77,6 +84,8 @@ class FleetRow:
     codes: Sequence[str]
     checked_at: datetime | None
     tested_at: datetime | None
+    #: Who wrote it last by a session; None if no session has.
+    owner: str | None
     states: Sequence[str]
 
 
@@ -103,6 +112,15 @@ class UncheckedFlow:
 
 
 @dataclass(frozen=True)
+class FleetFilter:
+    """Flows in this state, of this owner, with these words in their name; None is any."""
+
+    state: str | None = None
+    owner: str | None = None
+    words: str | None = None
+
+
+@dataclass(frozen=True)
 class FleetKey:
     """Start of a page: after this flow."""
 
@@ -117,10 +135,10 @@ class Fleet:
         self._database = database
         self._instance = {"instance": instance_id, "endpoint": endpoint}
 
-    async def page(self, state: str | None, *, limit: int, after: FleetKey | None) -> list[FleetRow]:
-        """Flows in this state, or all, changed last first."""
+    async def page(self, wanted: FleetFilter, *, limit: int, after: FleetKey | None) -> list[FleetRow]:
+        """Flows that fit the filter, changed last first."""
         key = {"date": after and after.updated_date, "id": after and after.id}
-        return await self._database.rows(FleetRow, _PAGE, {**self._instance, **key, "state": state, "limit": limit})
+        return await self._database.rows(FleetRow, _PAGE, {**self._instance, **key, **vars(wanted), "limit": limit})
 
     async def gone(self, limit: int) -> list[GoneFlow]:
         """Flows that were deleted in Flowise, the latest first."""

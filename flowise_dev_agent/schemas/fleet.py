@@ -37,6 +37,7 @@ class FleetFlow(Contract):
     nodes: int
     updated: str
     changed_by: str | None = Field(description="Person who changed it last through this service; null: in Flowise.")
+    owner: str | None = Field(description="Person whose session wrote it last; null: no session has.")
     tested_at: datetime | None = Field(description="Its last test, of a session or without one.")
     checked_at: datetime | None
 

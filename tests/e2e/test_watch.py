@@ -142,7 +142,7 @@ async def test_every_state_that_is_there_at_a_turn_is_a_version_once_and_is_rest
     gone = rows[0]
     await flowise_client.delete_chatflow(gone.id)
     await watch.look(id_)
-    deleted = (await runtime.fleet.page(None, state=None, limit=1, cursor=None)).deleted
+    deleted = (await runtime.fleet.page(None, limit=1, cursor=None)).deleted
     assert [one.id for one in deleted] == [gone.id]
     newest = (await runtime.versions.numbered(gone.id, limit=1)).versions[0]
     made = await runtime.flow_writer.restore(gone.id, int(newest.name[1:]), RestoreVersion())

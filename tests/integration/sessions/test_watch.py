@@ -19,6 +19,7 @@ from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.ops import Runtime
 from flowise_dev_agent.patch import Schemas
 from flowise_dev_agent.persistence import Blobs, Database, Queue, Retention, Sessions, WatchedVersions
+from flowise_dev_agent.persistence.fleet import FleetFilter
 from flowise_dev_agent.schemas.base import JsonMapping
 from flowise_dev_agent.schemas.fleet import FleetState
 from flowise_dev_agent.schemas.flow_writes import RestoreVersion
@@ -267,7 +268,7 @@ async def test_the_fleet_has_each_flow_with_its_states_and_is_filtered_by_them(
     await watch.look("dev")
 
     async def shown(state: FleetState | None = None) -> dict[str, list[str]]:
-        page = await runtime.fleet.page(None, state=state, limit=10, cursor=None)
+        page = await runtime.fleet.page(None, FleetFilter(state), limit=10, cursor=None)
         return {flow.id: list(flow.states) for flow in page.flows}
 
     first = (await shown())[BOT]
@@ -278,16 +279,22 @@ async def test_the_fleet_has_each_flow_with_its_states_and_is_filtered_by_them(
     assert set((await shown())[BOT]) >= {"broken", "changed_outside"}
     assert (await shown("changed_outside")).keys() == {BOT}
     assert await shown("healthy") == {}
-    page = await runtime.fleet.page(None, state="broken", limit=10, cursor=None)
+    page = await runtime.fleet.page(None, FleetFilter("broken"), limit=10, cursor=None)
+    for wanted, found in ((FleetFilter(words="1+"), 1), (FleetFilter(words="%"), 0), (FleetFilter(owner="eve"), 0)):
+        assert len((await runtime.fleet.page(None, wanted, limit=10, cursor=None)).flows) == found, wanted
     header, line = as_csv(page).splitlines()
     assert header.startswith("id,name,type,url,states,codes")
     assert line.startswith(f"{BOT},'=1+1,CHATFLOW,")
     with serving("legal"):
         assert (await shown()).keys() == {BOT}
+    await written(runtime, await runtime.flow_writer.restore(BOT, 1, RestoreVersion()))
+    (flow,) = (await runtime.fleet.page(None, limit=10, cursor=None)).flows
+    assert flow.owner == "service"
+    assert len((await runtime.fleet.page(None, FleetFilter(owner=flow.owner), limit=10, cursor=None)).flows) == 1
     servers.dev.flows.pop(BOT)
     await watch.look("dev")
-    gone = (await runtime.fleet.page(None, state=None, limit=10, cursor=None)).deleted
-    assert [(one.id, one.name) for one in gone] == [(BOT, "=1+1")]
+    gone = (await runtime.fleet.page(None, limit=10, cursor=None)).deleted
+    assert [one.id for one in gone] == [BOT]
 
 
 async def test_edits_deletions_and_breaks_are_told_until_they_are_taken(runtime: Runtime, servers: Servers) -> None:

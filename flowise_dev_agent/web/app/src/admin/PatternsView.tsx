@@ -6,6 +6,7 @@ import { t } from "../i18n";
 import { ConfirmButton } from "../ui/ConfirmButton";
 import { ErrorNote } from "../ui/ErrorNote";
 import { ago, plural } from "../ui/format";
+import { save } from "../ui/save";
 import { TextInput } from "../ui/TextInput";
 import { MOST_SEARCHED, searched } from "../ui/tooLong";
 import "./admin.css";
@@ -46,7 +47,7 @@ export function PatternsView() {
   });
   const exporting = useMutation({
     mutationFn: () => dataOf(api.GET("/patterns/export")),
-    onSuccess: (file) => save("patterns.json", file),
+    onSuccess: (file) => save("patterns.json", JSON.stringify(file, null, 2), "application/json"),
   });
 
   function chosen(event: ChangeEvent<HTMLInputElement>) {
@@ -167,12 +168,4 @@ function parsed(text: string): PatternFile {
   } catch {
     throw Object.assign(new Error(t("The file is not JSON.")), { hint: t("Choose a file made by “Export all”.") });
   }
-}
-
-/** Have the browser save `content` as a JSON file. */
-function save(name: string, content: unknown): void {
-  const address = URL.createObjectURL(new Blob([JSON.stringify(content, null, 2)], { type: "application/json" }));
-  const link = Object.assign(document.createElement("a"), { href: address, download: name });
-  link.click();
-  URL.revokeObjectURL(address);
 }

@@ -216,18 +216,27 @@ export const flowVersions = (chatflow_id: string) =>
   });
 
 /** All flows of a server with their states, or those in one of them. */
-export const fleet = (instance?: string, state?: FleetState) =>
+export interface FleetFilter {
+  instance?: string;
+  state?: FleetState;
+  owner?: string;
+  query?: string;
+}
+
+export const fleet = (wanted: FleetFilter) =>
   infiniteQueryOptions({
-    queryKey: ["fleet", instance, state],
+    queryKey: ["fleet", wanted],
     queryFn: ({ pageParam, signal }) =>
       dataOf(
         api.GET("/fleet", {
-          params: { query: { instance, state, limit: 100, cursor: pageParam ?? undefined } },
+          params: { query: { ...wanted, limit: 100, cursor: pageParam ?? undefined } },
           signal,
         }),
       ),
     initialPageParam: null as string | null,
     getNextPageParam: (page) => page.next_cursor,
+    placeholderData: keepPreviousData,
+    refetchInterval: 15_000,
   });
 
 /** The sessions on a flow as one conversation, a page at a time, the newest page first. */
