@@ -49,6 +49,7 @@ async def test_a_starter_without_a_model_becomes_a_bot_that_strangers_can_ask(
     await screen.accept(result)
     live = page.get_by_role("region", name="Your bot is live")
     await expect(live).to_be_visible(timeout=WORK_MS)
+    await expect(live.get_by_role("button", name="Give it to people")).to_be_in_viewport(ratio=1)
     assert await screen.violations() == []
     address = await live.get_by_role("link").first.get_attribute("href")
     assert address is not None

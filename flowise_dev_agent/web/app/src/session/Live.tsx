@@ -1,4 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
+import { useEffect, useRef } from "react";
 import { Link } from "wouter";
 import { flowReach } from "../api/queries";
 import { ReachButton } from "../flow/ReachButton";
@@ -12,9 +13,15 @@ interface Props {
 /** The accepted flow: where its chat is, and how to give it to people. */
 export function Live({ chatflowId, instance }: Props) {
   const { data } = useQuery(flowReach(chatflowId, instance));
+  const card = useRef<HTMLElement>(null);
+  const known = Boolean(data);
+  // What comes next must not be below the end of the conversation.
+  useEffect(() => {
+    if (known) card.current?.scrollIntoView?.({ block: "nearest" });
+  }, [known]);
   if (!data) return null;
   return (
-    <section className="card stack tight live" aria-labelledby="live-title">
+    <section ref={card} className="card stack tight live" aria-labelledby="live-title">
       <h2 id="live-title">{data.deployed ? t("Your bot is live") : t("Your bot is written and not deployed")}</h2>
       {data.chat_url && (data.starts === "chat" || data.starts === "form") && (
         <p>
