@@ -90,6 +90,14 @@ export default defineConfig({
           groups: [
             { name: "base", test: SHARED },
             { name: "parts", test: /src\/ui\//, minShareCount: 4 },
+            // What several views share, without libraries: small files compress badly.
+            { name: "work", test: /src\/(flow|session|sessions)\/(?!arrange)\w+\.ts$/, minShareCount: 2 },
+            {
+              name: "shown",
+              test: /src\/(flow|session)\/(?!FlowThumbnail|icons|MarkBadge|ReachButton|PlainOperation)\w+\.tsx$/,
+              minShareCount: 2,
+            },
+            { name: "admin", test: /src\/admin\// },
           ],
         },
       },

@@ -83,6 +83,7 @@ export function CodeField(props: CodeFieldProps) {
           autocompletion({
             override: [(context) => completed(context, language, now.current.variables)],
             icons: false,
+            interactionDelay: 0,
           }),
           tooltips({ position: "fixed", parent: root as unknown as HTMLElement }),
           keymap.of([...completionKeymap, ...defaultKeymap, ...historyKeymap]),
@@ -193,7 +194,8 @@ function completed(
   // One brace finds what has two.
   const typed = context.state.sliceDoc(from, context.pos).replace(/[{\s]/g, "").toLowerCase();
   const found = options.filter(({ label, detail }) => `${label} ${detail}`.toLowerCase().includes(typed));
-  return { from, options: found, filter: false };
+  // With each key at once: Enter takes what is shown.
+  return { from, options: found, filter: false, update: (_, __, ___, next) => completed(next, language, variables) };
 }
 
 const oneLine = EditorState.transactionFilter.of((change) => (change.newDoc.lines > 1 ? [] : change));
