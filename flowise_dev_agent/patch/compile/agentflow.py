@@ -106,7 +106,8 @@ def complete_conditions(batch: Batch) -> None:
     """
     for node_id in sorted(batch.changed & batch.nodes.keys()):
         node = batch.nodes[node_id]
-        before = next((one.inputs for one in batch.base.nodes if one.id == node_id), {})
+        old = batch.base.node(node_id)
+        before = old.inputs if old else {}
         read = with_defaults(node.params, node.inputs)
         wanted: dict[str, set[str]] = {}
         for entry in node.params:
