@@ -82,8 +82,11 @@ export default defineConfig({
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     reportCompressedSize: false,
+    // tests/unit/web/test_built_page.py holds the sizes, compressed and by what is loaded first.
+    chunkSizeWarningLimit: 1000,
     rolldownOptions: {
-      checks: { pluginTimings: false },
+      // A dynamic import keeps a part that several views share out of what is loaded first: it is not ineffective.
+      checks: { pluginTimings: false, ineffectiveDynamicImport: false },
       // One file instead of several small ones, which take longer on a slow line.
       output: {
         codeSplitting: {

@@ -46,6 +46,7 @@ async def test_a_starter_without_a_model_becomes_a_bot_that_strangers_can_ask(
     await expect(tests.get_by_text("Judged by you")).to_be_visible(timeout=WORK_MS)
     await tests.get_by_role("button", name="Good answer").first.click()
     await expect(accept).to_have_class(re.compile("primary"))
+    await page.set_viewport_size(SIZES[1])
     await screen.accept(result)
     live = page.get_by_role("region", name="Your bot is live")
     await expect(live).to_be_visible(timeout=WORK_MS)

@@ -279,3 +279,7 @@ def test_what_is_needed_is_asked_again_of_a_form_that_was_changed(catalogue: Nod
     assert needs_of("extract", form) == ()
     assert needs_of("file", choose("a pdf", catalogue).form) == ("attachments",)
     assert needs_of("file", choose("a pdf", catalogue).form, attached=True) == ()
+
+
+def test_no_starter_sets_what_reasoning_models_are_not_sent() -> None:
+    assert [one.id for one in starters() if "temperature" in one.form] == []
