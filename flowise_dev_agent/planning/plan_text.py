@@ -263,8 +263,8 @@ class _Words:
 
         lines: list[str] = []
         led_to = {way.to for one in given for way in one.leads_to}
-        # Before all lines are known, no step is known to end.
-        known = all(one.title in led_to for one in given[1:] if not one.depth)
+        # Before all lines are known, no step is known to end; a chatflow has no steps that lead on.
+        known = bool(led_to) and all(one.title in led_to for one in given[1:] if not one.depth)
         for one, follower in itertools.zip_longest(given, given[1:]):
             mark = f" ({self._said(f'plan.mark.{one.state}')})" if self._plan.operation == "update" else ""
             lines.append(f"{'  ' * one.depth}{step(one.title)}{mark}{self._about(one.purpose)}")

@@ -704,3 +704,14 @@ def test_a_loop_says_where_it_goes_back_to_and_quotes_are_those_of_the_language(
     details = plan_details(unknown, GraphIR.empty(), "de", schemas=catalogue.schemas)
     assert say_in("de", "plan.branch_ends") not in plan_markdown(unknown, details, "de")
     assert "„nochmal“" in shown
+
+
+def test_a_chatflow_is_not_said_to_end_where_its_inner_nodes_follow(catalogue: NodeStore) -> None:
+    ids = ("conversationChain_0", "chatOpenAI_0")
+    wanted = plan(
+        nodes=[planned(id_, existing=False) for id_ in ids],
+        connections=[NamedConnection(source=ids[1], target=ids[0], input="model")],
+    )
+    details = plan_details(wanted, GraphIR.empty(), schemas=catalogue.schemas)
+    assert [one.depth for one in details.outline] == [0, 1]
+    assert say("plan.branch_ends") not in plan_markdown(wanted, details)
