@@ -45,7 +45,7 @@ export const NodeBox = memo(function NodeBox({ data, selected }: NodeProps<NodeB
           <>
             <span className="fnode-head">
               <NodeIcon node={node} />
-              <span className="fnode-name">{steps?.join(", ") ?? node.label}</span>
+              <span className="fnode-name">{node.label}</span>
             </span>
             <InsideOf node={node} bare />
             {before && (
@@ -61,6 +61,7 @@ export const NodeBox = memo(function NodeBox({ data, selected }: NodeProps<NodeB
             )}
             <MarkBadge mark={mark} />
             {wrong > 0 && <Missing number={wrong} />}
+            {steps && <span className="ran">{steps.join(", ")}</span>}
           </>
         )}
         {handles}
