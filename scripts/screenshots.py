@@ -150,6 +150,21 @@ def play(standin: ModelStandIn) -> None:
         *AGENT_WIRES,
         "calculator -> toolAgent.tools",
         title="Agent for our online shop",
+        goal="An agent that answers the customers of the online shop.",
+        nodes=_nodes(
+            chatOpenAI="writes the answers",
+            toolAgent="talks with the customer and uses the calculator",
+            bufferMemory="remembers the conversation",
+            calculator="calculates",
+        ),
+        parts=[
+            {
+                "id": "p1",
+                "state": "covered",
+                "nodes": ["chatOpenAI_0", "toolAgent_0", "bufferMemory_0", "calculator_0"],
+            },
+            {"id": "p2", "state": "covered", "nodes": ["toolAgent_0"]},
+        ],
         values=[{"node_id": "toolAgent_0", "param": "systemMessage", "value": said}],
         success_criteria=["It answers in a friendly tone.", "It promises no refund."],
     )
@@ -157,12 +172,24 @@ def play(standin: ModelStandIn) -> None:
         *CHAT_WIRES,
         title="Chatbot für unseren Buchladen",
         goal="Ein Chatbot für den Buchladen.",
+        nodes=_nodes(
+            chatOpenAI="schreibt die Antworten",
+            conversationChain="führt das Gespräch",
+            bufferMemory="merkt sich das Gespräch",
+        ),
+        parts=[{"id": "p1", "state": "covered", "nodes": ["chatOpenAI_0", "conversationChain_0", "bufferMemory_0"]}],
         success_criteria=["Er antwortet."],
         test_questions=["Hallo"],
     )
-    script(standin, change("chatOpenAI_0", "temperature", 0.1), when=_COLDER)
+    colder = change("chatOpenAI_0", "temperature", 0.1)
+    colder["classify"]["title"] = "Lower temperature"
+    script(standin, colder, when=_COLDER)
     script(standin, shop, when=_SHOP)
     script(standin, books, when=_BOOKS)
+
+
+def _nodes(**purposes: str) -> list[dict[str, str]]:
+    return [{"node_id": f"{name}_0", "node_name": name, "purpose": purpose} for name, purpose in purposes.items()]
 
 
 def _serve(stack: DevStack, folder: Path) -> subprocess.Popen[bytes]:
