@@ -56,12 +56,13 @@ def closest(name: str, candidates: Iterable[str], n: int = 3, *, least: float = 
     scored: list[tuple[float, str]] = []
     for candidate in dict.fromkeys(candidates):
         other = fold(candidate)
-        score = SequenceMatcher(None, folded, other).ratio()
-        if folded and other and (folded in other or other in folded):
-            score += 0.3
-        scored.append((score, candidate))
+        contained = 0.3 if folded and other and (folded in other or other in folded) else 0.0
+        matcher = SequenceMatcher(None, folded, other)
+        # The lengths alone say of most candidates that they are not alike; a hostile name is very long.
+        if matcher.real_quick_ratio() + contained > least and (score := matcher.ratio() + contained) > least:
+            scored.append((score, candidate))
     scored.sort(key=lambda pair: (-pair[0], pair[1]))
-    return tuple(candidate for score, candidate in scored[:n] if score > least)
+    return tuple(candidate for _, candidate in scored[:n])
 
 
 def closest_types(name: str, candidates: Iterable[str], n: int = 3) -> tuple[str, ...]:
