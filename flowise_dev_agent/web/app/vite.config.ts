@@ -91,6 +91,8 @@ export default defineConfig({
       output: {
         codeSplitting: {
           groups: [
+            // The start page has the thumbnails: with their styles in another file it would load that one whole.
+            { name: "flow", test: /src\/flow\/flow\.css$/ },
             { name: "base", test: SHARED },
             { name: "parts", test: /src\/ui\//, minShareCount: 4 },
             // What several views share, without libraries: small files compress badly.

@@ -60,7 +60,7 @@ def test_the_start_page_is_below_150_kb_on_the_wire_and_the_canvas_comes_later(b
             continue
         known.add(path)
         # What a file imports at once; `import(...)` is loaded when it is needed.
-        wanted += [assets / name for name in re.findall(r'from"\./([^"]+)"', path.read_text())]
+        wanted += [assets / name for name in re.findall(r'(?:from|import)"\./([^"]+)"', path.read_text())]
     assert sum(len(gzip.compress(path.read_bytes())) for path in known) < FIRST_BYTES, sorted(known)
     assert not any("react-flow__pane" in path.read_text() for path in known)
 
