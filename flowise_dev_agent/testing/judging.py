@@ -27,14 +27,8 @@ from flowise_dev_agent.texts import in_brief, listed, sentences, text
 
 NOT_JUDGED: Final = text("verdict.not_judged")
 _NO_EVIDENCE: Final = text("verdict.no_evidence")
-_IN_PROMPT: Final = text("verdict.in_prompt")
-#: Levels of what a test showed.
-_BY_TESTS: Final = frozenset({"verified", "simulated"})
 _SHORTEST_QUOTE: Final = 2
 _QUOTE_CHARS: Final = 200
-#: Share of the words of a part that criteria have to say, and letters by which a word is known.
-_SAID_OF_PART, _STEM = 0.6, 5
-_WORD: Final = re.compile(r"\w{4,}|\d+")
 #: Levels from the weakest.
 _STRENGTH: Final[Sequence[Level]] = ("setting", "person", "simulated", "verified")
 
@@ -58,6 +52,8 @@ def judged(
     `verdict.criteria` holds the votes of the model, if one has judged (`by_model`). `beside` are traces that count for
     the steps they reached alone. `original` is the flow before the session, None for a new one.
     """
+    agreed = {item.id for item in plan.criteria}
+    plan = to_judge(plan) if by_model else plan
     expects = {case.id: case.expect for case in plan.tests}
     graph = GraphIR.from_flow_data(flow_data)
     flow = TestedFlow.of(graph)
@@ -88,9 +84,9 @@ def judged(
         else:
             found = _by_settings(item, change)
         criteria.append(_with_level(found, trials))
-    criteria = _seen_beside(criteria, plan)
-    criteria += _unreached(graph, [*traces, *beside], first=len(criteria) + 1)
     parts = [_part(part, criteria, change) for part in plan.parts]
+    criteria = [one for one in criteria if one.id in agreed]
+    criteria += _unreached(graph, [*traces, *beside], first=len(criteria) + 1)
     headline = _headline(verdict, criteria, parts, results)
     simulated = list(dict.fromkeys(one for trial in results for one in trial.simulated))
     called = list(dict.fromkeys(one for trial in results for one in trial.called))
@@ -104,23 +100,28 @@ def judged(
     return verdict.model_copy(update=update)
 
 
-def _seen_beside(verdicts: Sequence[CriterionVerdict], plan: Plan) -> list[CriterionVerdict]:
-    """Verdicts in which a text for a model counts as shown where a test showed what the model makes of it: by a
-    criterion of the same part, or by criteria that say the same.
+def to_judge(plan: Plan) -> Plan:
+    """Plan whose tests also have to show what is only said to a model: each such criterion, and each part that a prompt
+    carries and that no criterion is about, in the person's words.
     """
-    part_of = {item.id: item.part for item in plan.criteria if item.part}
-    found: list[CriterionVerdict] = []
-    for one in verdicts:
-        code = one.texts["reason"].code if "reason" in one.texts else ""
-        seen = [
-            other
-            for other in verdicts
-            if code == _IN_PROMPT.code and other.level in _BY_TESTS and part_of.get(other.id) == part_of.get(one.id, "")
-        ]
-        seen = seen or (_saying_the_same(one.text, verdicts) if code == _IN_PROMPT.code else [])
-        update = {"state": "shown", "reason": text("verdict.text_held"), "level": _weakest(seen)}
-        found.append(one.model_copy(update=update) if seen else one)
-    return found
+    tests = [case.id for case in plan.tests]
+    if not tests:
+        return plan
+    criteria = [
+        one.model_copy(update={"tests": tests})
+        if one.settings and not (one.tests or one.not_tested) and all(map(PROSE.search, one.settings))
+        else one
+        for one in plan.criteria
+    ]
+    about = {one.part for one in criteria}
+    shown_by = {path for one in criteria for path in one.settings}
+    number = max((int(one.id[1:]) for one in criteria), default=0)
+    for part in plan.parts:
+        said = [path for path in part.values if PROSE.search(path) and path not in shown_by]
+        if part.state == "covered" and part.id not in about and said:
+            number += 1
+            criteria.append(Criterion(id=f"c{number}", text=part.quote, part=part.id, tests=tests))
+    return plan.model_copy(update={"criteria": criteria})
 
 
 def _with_level(verdict: CriterionVerdict, trials: Sequence[Shown]) -> CriterionVerdict:
@@ -180,7 +181,7 @@ def _by_settings(criterion: Criterion, change: PlanChange) -> CriterionVerdict:
     elif len(held) < len(named):
         shown, reason = False, text("verdict.answer_is_placeholder")
     elif any(not change.is_edited(one) for one in texts):
-        shown, reason = False, _IN_PROMPT
+        shown, reason = False, text("verdict.in_prompt")
     elif texts:
         shown, reason = True, text("verdict.text_held")
     else:
@@ -248,7 +249,7 @@ def _criterion(
         return given("failed", vote.worded("reason"), vote.evidence, "model")
     if any(MARK in item.trial.answer for item in held):
         return given("not_shown", text("verdict.answer_is_placeholder"))
-    if any(item.gave_up for item in held):
+    if any(item.gave_up for item in held) and not any(_is_beside_fallback(one, criterion, held) for one in kept):
         return given("not_shown", text("verdict.answer_is_fallback"))
     if any(MARK in source.text for item in held for source in item.trace.sources):
         return given("not_shown", text("verdict.source_is_placeholder"))
@@ -269,11 +270,20 @@ def _criterion(
     return given("not_shown", unjudged)
 
 
+def _is_beside_fallback(evidence: Evidence, criterion: Criterion, trials: Iterable[Shown]) -> bool:
+    """True for a quotation that is no text of a flow that gave up, unless this text is what the criterion is about."""
+    quote = squeezed(evidence.quote)
+    given_up = [squeezed(item.trial.answer) for item in trials if item.gave_up]
+    return not any(quote in said and said not in squeezed(criterion.text) for said in given_up)
+
+
 def is_quoted(evidence: Evidence, trials: Iterable[Shown]) -> bool:
     """True if the quote occurs in the trial that it names, or in its trace."""
     quote = squeezed(evidence.quote).strip("\"'“”„«»…. ")
-    if len(quote) < _SHORTEST_QUOTE:
+    if len(quote) < _SHORTEST_QUOTE and not quote.isdigit():
         return False
+    # A digit counts as a whole number only.
+    found = re.compile(rf"(?<!\w){re.escape(quote)}(?!\w)" if quote.isdigit() else re.escape(quote))
     for item in trials:
         if item.number != evidence.trial:
             continue
@@ -283,7 +293,7 @@ def is_quoted(evidence: Evidence, trials: Iterable[Shown]) -> bool:
         acts = (*steps, *item.trace.used_tools)
         texts += [one.model_dump_json(exclude={"output"} if one.simulated else None) for one in acts]
         texts += [source.model_dump_json() for source in item.trace.sources]
-        return any(quote in squeezed(text) for text in texts)
+        return any(found.search(squeezed(text)) for text in texts)
     return False
 
 
@@ -369,8 +379,6 @@ def _part(part: Part, verdicts: Sequence[CriterionVerdict], change: PlanChange) 
     edited = {path for item in plan.criteria if _state(by_id.get(item.id)) == "shown" for path in item.settings}
     said = [value for value in part.values if PROSE.search(value) and value not in edited]
     if not own and said:
-        own = _saying_the_same(part.quote, verdicts)
-    if not own and said:
         if read := change.read_off(part):
             return given("done", read, "setting")
         # One part may hold several requirements: some become nodes and values, the rest only text.
@@ -388,19 +396,6 @@ def _part(part: Part, verdicts: Sequence[CriterionVerdict], change: PlanChange) 
 
 def _state(verdict: CriterionVerdict | None) -> str:
     return verdict.state if verdict else ""
-
-
-def _saying_the_same(quote: str, verdicts: Iterable[CriterionVerdict]) -> list[CriterionVerdict]:
-    """Criteria that tests showed and that together say most of what a text says, in words; empty if none do."""
-    words = _words(quote)
-    shown = [one for one in verdicts if one.level in _BY_TESTS and words & _words(one.text)]
-    said = words & {word for one in shown for word in _words(one.text)}
-    return shown if words and len(said) >= _SAID_OF_PART * len(words) else []
-
-
-def _words(text: str) -> set[str]:
-    """Beginnings of the longer words of a text, by which other forms of them are known."""
-    return {word[:_STEM] for word in _WORD.findall(text.casefold())}
 
 
 def _headline(

@@ -42,7 +42,7 @@ from flowise_dev_agent.schemas.plan import Expectation, Plan, TestCase
 from flowise_dev_agent.schemas.verdict import NOT_THE_FLOW, Verdict
 from flowise_dev_agent.testing.cases import cases_for, why_not_testable
 from flowise_dev_agent.testing.checks import TestedFlow, checked, keep_from_running, remarks_on, uses_models
-from flowise_dev_agent.testing.judging import judged
+from flowise_dev_agent.testing.judging import judged, to_judge
 from flowise_dev_agent.testing.simulation import Simulation, simulated
 from flowise_dev_agent.testing.trials import ConversationRunner, TrialConversation, TrialRun
 from flowise_dev_agent.testing.verdicts import beside_blocked, failed_verdict, with_pass_k
@@ -252,7 +252,7 @@ class FlowiseCapability(FlowDomain):
                 requirement=request.requirement,
                 clarifications=request.clarifications,
                 later=request.later,
-                plan=request.plan,
+                plan=to_judge(request.plan),
                 trials=request.results,
                 traces=request.traces,
                 remarks=tuple(remarks),

@@ -22,7 +22,7 @@ from flowise_dev_agent.schemas.verdict import (
 )
 from flowise_dev_agent.testing import playbook
 from flowise_dev_agent.testing.checks import as_expected, checked
-from flowise_dev_agent.testing.judging import as_judged, judged
+from flowise_dev_agent.testing.judging import as_judged, judged, to_judge
 from flowise_dev_agent.testing.verdicts import beside_blocked, failed_verdict, failure_text
 from flowise_dev_agent.texts import Text, say_in, sentences, text, translated
 from tests.unit.agent.rig import plan
@@ -127,17 +127,50 @@ def test_a_text_that_the_flow_answers_with_is_not_said_to_the_model(name: str, i
     assert bool(PROSE.search(name)) is in_prompt
 
 
-def test_a_part_in_the_prompt_is_done_when_tests_show_what_it_says() -> None:
-    said = Criterion(id="c1", text="Orders and invoices are explained at once.", tests=["t1"])
-    asked = {"state": "covered", "values": ["chain_0.systemMessage"]}
-    for quote, state in ("explain an order, an invoice", "done"), ("explain orders, and in rhymes only", "not_shown"):
-        requirement = Part.model_validate({"id": "p1", "quote": quote, **asked})
-        made = outcome(agreed(criteria=[said], parts=[requirement], values=[PROMPT]))
-        assert (made.parts[0].state, made.parts[0].level) == (state, "verified" if state == "done" else None)
-    # What no test shows, no words show.
-    requirement = Part.model_validate({"id": "p1", "quote": "explain an order, an invoice", **asked})
-    made = outcome(agreed(criteria=[said], parts=[requirement], values=[PROMPT]), given=vote(state="not_shown"))
-    assert made.parts[0].state == "not_shown"
+@pytest.mark.parametrize(
+    ("state", "part_state", "level"), [("shown", "done", "verified"), ("not_shown",) * 2 + (None,)]
+)
+def test_the_judge_is_asked_about_a_part_that_only_a_prompt_carries(
+    state: Any, part_state: str, level: str | None
+) -> None:
+    said = Criterion(id="c1", text="It remembers the name.", tests=["t1"])
+    asked = Part(id="p1", quote="rhyme", state="covered", values=["chain_0.systemMessage"])
+    contract = agreed(criteria=[said], parts=[asked], values=[PROMPT])
+    assert [(one.id, one.text, one.tests) for one in to_judge(contract).criteria[1:]] == [("c2", "rhyme", ["t1"])]
+    given = vote()
+    given.criteria.append(given.criteria[0].model_copy(update={"id": "c2", "state": state}))
+    made = outcome(contract, given=given)
+    assert (made.parts[0].state, made.parts[0].level) == (part_state, level)
+    # The person agreed to one criterion; without a judge nothing shows the part.
+    assert [one.id for one in made.criteria] == ["c1"]
+    assert outcome(contract, by_model=False).parts[0].state == "not_shown"
+
+
+def test_the_judge_is_not_asked_about_what_a_setting_or_a_criterion_shows() -> None:
+    asked = Part(id="p1", quote="rhyme", state="covered", values=["chain_0.systemMessage"])
+    setting = Part(id="p2", quote="cold", state="covered", values=["chatOpenAI_0.temperature"])
+    about = Criterion(id="c2", text="It rhymes.", part="p1", tests=["t1"])
+    cold = Criterion(id="c3", text="It is cold.", settings=["chatOpenAI_0.temperature"])
+    contract = agreed(criteria=[about, cold], parts=[asked, setting], values=[PROMPT, TEMPERATURE])
+    assert to_judge(contract) == contract
+
+
+def test_a_number_is_quoted_as_a_whole_and_a_given_up_answer_shows_what_its_steps_did() -> None:
+    scored = Criterion(id="c1", text="The review gives a score.", tests=["t1"])
+    for answer, state in (("Urgency: 5", "shown"), ("Urgency: 15", "not_shown")):
+        made = outcome(agreed(criteria=[scored]), trial(answer), given=vote("5"))
+        assert made.criteria[0].state == state
+    data = flow(loopAgentflow_0={"fallbackMessage": "Out of ideas."})
+    step = TraceStep(node_id="llmAgentflow_0", name="Review", output="score 4")
+    for text_, quote, state in (
+        ("The review gives a score.", "score 4", "shown"),
+        ("The review gives a score.", "Out of ideas.", "not_shown"),
+        ("At the end it says: Out of ideas.", "Out of ideas.", "shown"),
+    ):
+        contract = agreed(criteria=[scored.model_copy(update={"text": text_})])
+        seen = [Trace(steps=[step])]
+        made = judged(vote(quote), contract, [trial("Out of ideas.")], seen, data, by_model=True)
+        assert made.criteria[0].state == state, (text_, quote)
 
 
 EDITED = flow(chain_0={"category": "Chains", "systemMessage": "Be kind. Never mention prices."})
@@ -165,26 +198,12 @@ def test_a_criterion_about_an_edited_text_is_shown_by_the_text(
     assert made.parts[0].state == ("done" if state == "shown" else "not_shown")
 
 
-@pytest.mark.parametrize(
-    ("text", "part", "state", "level"),
-    [
-        ("It never mentions prices.", "p1", "shown", "verified"),
-        ("The prompt says: be kind.", "p1", "shown", "verified"),
-        ("Prices are never mentioned.", None, "shown", "verified"),
-        ("The prompt says: be kind.", None, "not_shown", None),
-    ],
-)
-def test_a_text_for_a_model_is_shown_where_a_test_showed_what_comes_of_it(
-    text: str, part: str | None, state: str, level: str | None
-) -> None:
-    requirement = Part(id="p1", quote="be kind", state="covered", values=["chain_0.systemMessage"])
-    seen = Criterion(id="c1", text="Answers never mention prices.", tests=["t1"], part="p1")
-    about = Criterion(id="c2", text=text, settings=["chain_0.systemMessage"], part=part)
-    contract = agreed(requirement, criteria=[seen, about], values=[PROMPT])
-    made = outcome(contract).criteria[1]
-    assert (made.state, made.level) == (state, level)
-    # Without that vote nothing shows it.
-    assert outcome(contract, given=vote(state="not_shown")).criteria[1].state == "not_shown"
+@pytest.mark.parametrize("state", ["shown", "not_shown"])
+def test_a_new_text_for_a_model_is_shown_by_the_judge(state: Any) -> None:
+    about = Criterion(id="c1", text="The prompt says: be kind.", settings=["chain_0.systemMessage"])
+    contract = agreed(criteria=[about], values=[PROMPT])
+    assert outcome(contract, given=vote(state=state)).criteria[0].state == state
+    assert outcome(contract, by_model=False).criteria[0].texts["reason"].code == "verdict.in_prompt"
 
 
 def test_a_loop_holds_its_target_with_the_title_that_the_editor_adds() -> None:
