@@ -55,6 +55,8 @@ SHARED: Final = {
 #: Bound to the service alone: a key or cookie opens before it is known for whom, and all owners use the same
 #: connections.
 OF_SERVICE: Final = {"api_keys", "owners", "sign_ins", "connections", "model_capabilities"}
+#: A run sees with its claim when connections were changed, and nothing else of them.
+CHANGES: Final = {"connections": "of_all true"}
 POLICY: Final = "of_owner (owner = NULLIF(current_setting('app.owner'::text, true), ''::text))"
 
 
@@ -80,7 +82,8 @@ async def test_every_table_is_bound_to_an_owner_or_known_to_be_shared(database: 
             continue
         assert table["bound"], f"{name}: enable and force row-level security, or say in SHARED why owners share it"
         if name in OF_SERVICE:
-            assert (table["readable"], table["policies"]) == (False, []), name
+            seen = [CHANGES[name]] if name in CHANGES else []
+            assert (table["readable"], table["policies"]) == (False, seen), name
         else:
             assert table["policies"] == [POLICY], name
 
@@ -119,6 +122,11 @@ async def test_the_roles_bypass_nothing_and_no_statement_runs_without_one(databa
         assert await (await connection.execute(who)).fetchone() == expected
 
 
+async def owned(database: Database) -> list[str]:
+    """Names of the tables whose rows each belong to an owner."""
+    return [table["name"] for table in await tables(database) if POLICY in table["policies"]]
+
+
 async def fill(database: Database) -> list[str]:
     """Put a row of ours into each table that is bound to an owner, whatever it refers to; their names."""
     special = {"runs.kind": "'start'", "node_artifacts.kind": "'plan'", "op": "'create'", "category": "'rag'"}
@@ -132,7 +140,7 @@ async def fill(database: Database) -> list[str]:
         "integer": "1",
         "bigint": "1",
     }
-    names = [table["name"] for table in await tables(database) if table["policies"]]
+    names = await owned(database)
     async with superuser(database) as connection:
         await connection.execute("SET session_replication_role = replica")
         for name in names:
@@ -182,7 +190,13 @@ async def test_no_table_shows_gives_or_takes_rows_of_another_owner(database: Dat
 async def test_keys_are_out_of_reach_of_what_acts_for_an_owner(database: Database) -> None:
     for name in OF_SERVICE:
         with pytest.raises(InsufficientPrivilege):
-            await database.fetch_one(sql.SQL("SELECT count(*) FROM {}").format(sql.Identifier(name)))
+            await database.fetch_one(sql.SQL("SELECT * FROM {}").format(sql.Identifier(name)))
+    async with superuser(database) as connection:
+        found = await connection.execute(
+            "SELECT attname AS name FROM pg_attribute WHERE attrelid = 'connections'::regclass AND attnum > 0"
+            " AND has_column_privilege('fda_app', attrelid, attnum, 'SELECT')"
+        )
+        assert {row["name"] for row in await found.fetchall()} == {"kind", "changed_at"}
 
 
 # --- runs ----------------------------------------------------------------------------------------------------------
@@ -335,11 +349,11 @@ async def rows_of(database: Database, owner: str) -> str:
     """All rows of an owner, but those that change by themselves: of deliveries and refreshes that are tried."""
     found: list[str] = []
     async with superuser(database) as connection:
-        for table in await tables(database):
-            if table["policies"] and table["name"] not in {"webhook_deliveries", "knowledge_refreshes"}:
+        for name in await owned(database):
+            if name not in {"webhook_deliveries", "knowledge_refreshes"}:
                 query = sql.SQL("SELECT t::text AS row FROM {} AS t WHERE owner = %s ORDER BY 1")
-                rows = await connection.execute(query.format(sql.Identifier(table["name"])), (owner,))
-                found += [f"{table['name']} {row['row']}" for row in await rows.fetchall()]
+                rows = await connection.execute(query.format(sql.Identifier(name)), (owner,))
+                found += [f"{name} {row['row']}" for row in await rows.fetchall()]
     return "\n".join(found)
 
 
