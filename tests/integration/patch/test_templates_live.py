@@ -152,6 +152,9 @@ async def test_every_template_comes_back_with_the_same_nodes_fields_and_connecti
             assert old is not None
             wires = {anchor["name"] for anchor in [*node.anchors, *old.anchors]} if gone else set[str]()
             kept = {key: value for key, value in _fields(old).items() if key not in wires}
+            # Flowise loses a streamed answer in fields of this provider: code turns streaming off.
+            if kept.get("llmModel") == "chatAnthropic" and kept.get("llmStructuredOutput"):
+                kept["llmModelConfig"] = kept["llmModelConfig"] | {"streaming": False}
             assert {key: value for key, value in _fields(node).items() if key not in wires} == kept, (name, node.id)
             for key in ("position", "parentNode", "extent", "type"):
                 assert node.raw.get(key) == old.raw.get(key), (name, node.id, key)
@@ -169,7 +172,9 @@ async def test_templates_have_no_error_beyond_what_they_are_published_without(fl
     schemas = (await NodeStore.from_server(flowise_client)).schemas
 
     for name, (kind, graph) in (await _templates(flowise_client)).items():
-        found = errors(validate_flow(graph.to_flow_data(), schemas=schemas, credentials=None, kind=kind))
+        flow = graph.to_flow_data()
+        # Nodes that no question runs count, too: those of documents, say.
+        found = errors(validate_flow(flow, schemas=schemas, credentials=None, kind=kind, unfinished=True))
         assert {finding.code for finding in found} - LACKING == BROKEN.get(name, set()), name
         missing = {f"{f.where}.{f.field}" for f in found if f.code == "REQUIRED_PARAM_MISSING"}
         assert missing == REQUIRED.get(name, set()), name
