@@ -25,7 +25,7 @@ from flowise_dev_agent.sanitize import shortened
 from flowise_dev_agent.schemas.plan import Plan, PlannedValue
 from flowise_dev_agent.schemas.shown_plan import NamedNode, ShownPlan, ShownValue
 from flowise_dev_agent.testing.simulation import simulated
-from flowise_dev_agent.texts import translated
+from flowise_dev_agent.texts import say_in, translated
 
 _ACTION: Final = 100
 _IN_ROW: Final = re.compile(r"(.+)\[\d+\]\.\w+$")
@@ -65,14 +65,17 @@ def plan_details(
         removed=_named(plan.removals, base),
         kept=_named(plan.kept, base),
         to_do=[translated(one, language) for one in to_do(plan, after, titles, schemas, ())],
-        allows=capability_words(
-            plan.capability,
-            language,
-            {**known, **_typed(plan, base, titles, schemas)},
-            in_text,
-            branches_of_lines(plan, base, after, titles, language),
-            {*credentials},
-        ),
+        allows=[
+            *([say_in(language, "plan.goal.rename", flow=plan.flow_name, name=plan.new_name)] if plan.new_name else []),
+            *capability_words(
+                plan.capability,
+                language,
+                {**known, **_typed(plan, base, titles, schemas)},
+                in_text,
+                branches_of_lines(plan, base, after, titles, language),
+                {*credentials},
+            ),
+        ],
         hosts_in_text=in_text,
         outline=flow_outline(
             plan,

@@ -43,6 +43,8 @@ OF_A_COPY: Final = (
     'A copy: `flow_name` is the name that the person wants, else the old name and "(copy)". A copy without a change '
     "has no `nodes`, `removals` and `values`."
 )
+#: What only the planner of a change needs to know.
+OF_A_CHANGE: Final = "`flow_name` is the name of the flow as it is, or another one that the person wants for it."
 #: Names of each kind that the server has, as far as they are listed.
 _NAMES_SHOWN: Final = 10
 _MODELS_SHOWN: Final = 8

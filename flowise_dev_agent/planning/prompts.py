@@ -32,6 +32,7 @@ from flowise_dev_agent.planning.catalogue import STAPLES, catalogue_line, catalo
 from flowise_dev_agent.planning.likely import named_types, present_types
 from flowise_dev_agent.planning.prompt_room import Form, Piece, filled, room_in, tokens_of
 from flowise_dev_agent.planning.prompt_text import (
+    OF_A_CHANGE,
     OF_A_COPY,
     approved_plan,
     attachments_text,
@@ -195,7 +196,7 @@ def plan_prompt(request: PlanRequest, skills: Skills = PACKAGED, room: int = AMP
         Piece(ready_text(request)),
         *([] if kind == "question" else [_parts(request)]),
         Piece(tag("intent", f"operation: {request.intent.operation}, language: {request.intent.language}")),
-        Piece(OF_A_COPY if request.intent.operation == "copy" else None),
+        Piece({"copy": OF_A_COPY, "update": OF_A_CHANGE}.get(request.intent.operation)),
         Piece(previous_text(request)),
         Piece(tag("verdict_of_the_last_test", request.verdict and verdict_text(request.verdict))),
         _failed(request.failed),

@@ -1,5 +1,6 @@
 """Set the plan's fixed fields: the operation, and the kind and name of an existing flow."""
 
+import re
 from typing import Any
 
 from flowise_dev_agent.planning.context import PlanContext
@@ -22,6 +23,14 @@ def target(context: PlanContext) -> PlanContext:
         unnamed = {name.casefold(), intent.title.casefold()}
         if intent.operation == "update":
             fixed["flow_name"] = name[:_NAME_CHARS]
+            if plan.flow_name.casefold() not in unnamed and _is_said(plan.flow_name, context.words):
+                fixed["new_name"] = plan.flow_name
         elif plan.flow_name.casefold() in unnamed:
             fixed["flow_name"] = f"{name[:112]} (copy)"
     return context.changed(**fixed)
+
+
+def _is_said(name: str, words: list[str]) -> bool:
+    """True if the person has written the name: no other one is taken from a model."""
+    said = " ".join(" ".join(words).split()).casefold()
+    return re.search(rf"(?<!\w){re.escape(' '.join(name.split()).casefold())}(?!\w)", said) is not None

@@ -9,6 +9,7 @@ from flowise_dev_agent.errors import FlowiseServerError
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import AddNode, Connect, Finding, GraphIR, OptionEntry, compile_ops
 from flowise_dev_agent.planning.context import PlanContext
+from flowise_dev_agent.planning.details import plan_details
 from flowise_dev_agent.planning.passes.feasibility import lacking_variables, reviewed
 from flowise_dev_agent.planning.passes.started_tests import started_tests
 from flowise_dev_agent.planning.passes.target import target
@@ -343,6 +344,25 @@ def test_p119_the_kind_of_a_flow_that_is_changed_is_known_before_any_check(catal
     given = planned("llmAgentflow_0").model_copy(update={"flow_kind": "CHATFLOW"})
     request = plan_request(catalogue, intent=UPDATE, target="Bot", target_kind="AGENTFLOW")
     assert target(PlanContext(plan=given, request=request)).plan.flow_kind == "AGENTFLOW"
+
+
+@pytest.mark.parametrize(
+    ("words", "name", "new_name"),
+    [
+        ('Rename it to "Social Post Writer", and 5 hashtags', "Social Post Writer", "Social Post Writer"),
+        ("5 hashtags instead of 3", "Post writer with 5 hashtags", None),
+        ("Make Post Writer answer in German", "post writer", None),
+    ],
+)
+def test_a_change_takes_the_name_that_the_person_wrote_and_no_other(
+    catalogue: NodeStore, words: str, name: str, new_name: str | None
+) -> None:
+    given = planned("llmChain_0").model_copy(update={"flow_name": name})
+    request = plan_request(catalogue, words, intent=UPDATE, target="Post Writer", target_kind="CHATFLOW")
+    plan = target(PlanContext(plan=given, request=request)).plan
+    assert (plan.flow_name, plan.new_name) == ("Post Writer", new_name)
+    allowed = plan_details(plan, GraphIR.empty(), schemas=catalogue.schemas).allows
+    assert [one for one in allowed if "Social Post Writer" in one] == allowed[: 1 if new_name else 0]
 
 
 def test_tests_are_shown_as_the_flow_starts_them(catalogue: NodeStore) -> None:
