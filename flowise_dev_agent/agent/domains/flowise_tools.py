@@ -5,6 +5,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Annotated, Final
 
 from pydantic import Field
@@ -14,7 +15,7 @@ from flowise_dev_agent.agent.domain import ToolScope
 from flowise_dev_agent.agent.targets import find_targets
 from flowise_dev_agent.agent.tools import ToolResult, shorten
 from flowise_dev_agent.errors import DatabaseUnavailableError, InvalidInputError, NodeTypeNotFoundError, PatchError
-from flowise_dev_agent.knowledge.model_ends import announced_end
+from flowise_dev_agent.knowledge.model_ends import announced_end, status
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.knowledge.pattern_library import Match
 from flowise_dev_agent.patch import (
@@ -292,5 +293,6 @@ def _option_text(node_name: str, option: Mapping[str, object]) -> str:
     """Value and label of an option; of a model that its provider ends, the day as well."""
     name, label = str(option.get("name", "")), str(option.get("label") or "")
     end = announced_end(node_name, name)
-    ends = f", ends on {end.date}" if end else ""
+    ended = status(node_name, name, datetime.now(UTC).date()) == "ended"
+    ends = f", {'ended' if ended else 'ends'} on {end.date}" if end else ""
     return shorten(f"{name} ({label})" if label and label != name else name, 120) + ends

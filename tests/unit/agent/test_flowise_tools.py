@@ -102,15 +102,15 @@ async def test_mistakes_are_answered_with_what_to_do(bench: Bench, name: str, ar
 
 
 async def test_options_are_listed_with_stored_values_and_a_credential_that_code_chose(bench: Bench) -> None:
-    bench.flowise.options = [{"name": "gpt-4o", "label": "GPT-4o"}, {"name": "gpt-5.4", "label": "gpt-5.4"}]
+    bench.flowise.options = [{"name": "chatgpt-4o-latest", "label": "ChatGPT"}, {"name": "gpt-5.4", "label": "gpt-5.4"}]
     stored = flow(bench, SetParam(node_id="chatOpenAI_0", param_name="basepath", value="https://models.house.test"))
     call = {"node": "chatOpenAI", "param": "modelName", "inputs": {"basepath": "https://evil.test"}, "credential": "x"}
 
     known = await tools(bench, stored=stored).call("list_options", {**call, "node_id": "chatOpenAI_0"})
     await tools(bench, stored=stored).call("list_options", call)
 
-    # A model that its provider ends is called so: a plan with it would go back.
-    assert known.summary == "modelName: gpt-4o (GPT-4o), ends on 2027-01-14; gpt-5.4"
+    # A model that its provider has ended is called so: a plan with it would go back.
+    assert known.summary == "modelName: chatgpt-4o-latest (ChatGPT), ended on 2026-02-17; gpt-5.4"
     first, second = bench.flowise.option_calls
     assert (first["credential_id"], first["inputs"]["basepath"]) == (OPENAI, "https://models.house.test")
     assert (second["credential_id"], second["inputs"]) == (OPENAI, None)
