@@ -86,7 +86,7 @@ def test_what_was_written_is_listed_exported_and_verified(run: Run, database_dsn
         connection.execute("UPDATE audit_log SET actor = 'somebody else' WHERE action = 'write.update'")
     out, err = said(run, "audit", "verify", code=3)
     assert f"{write['session_id']}: row 2: changed" in err
-    assert "1 findings" in out
+    assert ": 1 finding" in out
 
 
 def test_a_key_of_the_environment_says_who_and_what_it_may(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
