@@ -211,7 +211,7 @@ async def test_a_german_person_reads_no_english_from_the_plan_to_a_conflict(
     await screen.press("Genehmigen", plan)
     result = await screen.question("Das Ergebnis")
     await reads("result")
-    await screen.press("Annehmen", result)
+    await screen.press("Live schalten", result)
     await screen.status("Angenommen")
     await page.get_by_text("Zusammenfassung", exact=True).click()
     await reads("accepted")
@@ -240,7 +240,7 @@ async def test_a_german_person_reads_no_english_from_the_plan_to_a_conflict(
     theirs = json.loads(live.flow_data)
     theirs["nodes"][0]["position"]["x"] += 40
     await flowise_flows.update_chatflow(flow, flow_data=json.dumps(theirs))
-    await screen.press("Annehmen", result)
+    await screen.press("Live schalten", result)
     conflict = await screen.question("Der Flow wurde in Flowise geändert")
     await reads("conflict")
     await screen.press("Beide behalten", conflict)
