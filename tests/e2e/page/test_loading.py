@@ -92,8 +92,8 @@ async def test_what_is_typed_before_the_program_is_there_is_kept_with_the_cursor
         await page.keyboard.type("k")
         await expect(field).to_have_value("A bot for our bakery")
         # It is what is kept, not only what is seen.
-        await page.reload()
         await page.unroute("**/assets/main-*", late)
+        await page.reload()
         await expect(field).to_have_value("A bot for our bakery")
 
 
