@@ -57,6 +57,7 @@ _NOT_FOR_OPS = frozenset(
         MODEL_ENDS,
         FILES_NOT_TAKEN,
         "CREDENTIAL_MAY_LACK",
+        "MEMORY_FORGETS",
         "SERVER_SETTING_NEEDED",
         SETTING_IGNORED,
         "UNKNOWN_PARAM",

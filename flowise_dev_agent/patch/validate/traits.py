@@ -67,8 +67,7 @@ def memories(flow: FlowContext) -> Iterator[Finding]:
     for node in flow.nodes:
         lost = _FORGETFUL.get(node.name)
         if lost and (not lost.field or node.inputs.get(lost.field)):
-            make = error if lost.field else warning
-            yield make("MEMORY_FORGETS", lost.why, where=node.id, field=lost.field, hint=lost.hint)
+            yield warning("MEMORY_FORGETS", lost.why, where=node.id, field=lost.field, hint=lost.hint)
 
 
 @rule("SUMMARY_NOT_TAKEN", "STORE_NOT_COPIED", "PARSER_NOT_TAKEN", "INPUT_NOT_TAKEN", kinds=(CHATFLOW,))
