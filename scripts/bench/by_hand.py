@@ -193,7 +193,7 @@ async def build_there(page: Page, flowise: FlowiseAccess) -> Hand:
     dialog = page.get_by_role("dialog")
 
     def field(label: str) -> Locator:
-        """What follows the label of a field in Flowise's dialog."""
+        """Find the element behind the label of a field in Flowise's dialog."""
         return dialog.locator(
             f"xpath=.//*[normalize-space(translate(text(), '\u00a0', ' ')) = '{label}']/following::*"
             "[@role='combobox' or @contenteditable='true' or self::textarea or self::input][1]"
@@ -341,7 +341,7 @@ class Told(NamedTuple):
 
 
 async def caught(page: Page, url: str, flowise: FlowiseAccess, chatflow_id: str, key: str = "") -> dict[str, Told]:
-    """Which side tells each mistake: the service, and Flowise by the checklist of its editor. The flow is put back."""
+    """Make each mistake on both sides, and say who tells it: the service, or the checklist of Flowise's editor."""
     ours = {"Authorization": f"Bearer {key}"} if key else {}
     theirs = {"Authorization": f"Bearer {flowise.api_key.get_secret_value()}"}
 

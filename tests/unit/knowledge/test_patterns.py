@@ -1,4 +1,4 @@
-"""What is kept of an accepted flow, and which one a new requirement may start from."""
+"""Patterns of accepted flows: the parts that are stored, and the pattern that a new requirement may start from."""
 
 import json
 from typing import Any
