@@ -11,6 +11,7 @@ from flowise_dev_agent.devkit.standin import ModelStandIn
 from flowise_dev_agent.flowise import FlowiseClient
 from tests.e2e.people import SharedService, answer, http_of, make_flow, ok, start
 from tests.e2e.scripted import COLDER, change, model_environment, script
+from tests.runtime_world import until
 
 
 @pytest.fixture
@@ -94,9 +95,14 @@ async def test_p07_what_someone_else_changed_is_shown_beside_the_sessions_own_ch
 
 async def test_flows_are_found_drawn_and_tried_out(http: httpx2.AsyncClient, flowise_client: FlowiseClient) -> None:
     row = await make_flow(flowise_client)
-    found = await get(http, f"/flows?query={row.name.split()[-1]}")
-    assert [flow["id"] for flow in found["flows"]] == [row.id]
-    assert (found["flows"][0]["categories"], found["flows"][0]["nodes"]) == (["mine"], 3)
+
+    async def listed() -> list[Any]:
+        return (await get(http, f"/flows?query={row.name.split()[-1]}"))["flows"]
+
+    # The service keeps the list for two seconds, which another test may have asked for a moment ago.
+    found = await until(listed, "the flow is listed")
+    assert [flow["id"] for flow in found] == [row.id]
+    assert (found[0]["categories"], found[0]["nodes"]) == (["mine"], 3)
     assert (await get(http, "/flows?query=nothing-of-this-name"))["flows"] == []
     small = await get(http, f"/flows/{row.id}/graph?params=false")
     assert all(node["params"] == [] for node in small["graph"]["nodes"])
