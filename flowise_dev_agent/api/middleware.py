@@ -85,7 +85,7 @@ _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"
 
 
 class HttpMiddleware:
-    """Base of these: `serve` has the requests, the rest (the lifespan of the app) passes."""
+    """Base of the middlewares: requests go to `serve`, everything else (the lifespan of the app) to the app."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
