@@ -23,6 +23,7 @@ from flowise_dev_agent.schemas.verdict import (
     VerdictCategory,
 )
 from flowise_dev_agent.testing import playbook
+from flowise_dev_agent.testing.effects import TOOL_CATEGORIES
 from flowise_dev_agent.testing.tool_names import RuntimeNames, runtime_names, spelt, without_number
 from flowise_dev_agent.texts import sentences, text
 
@@ -35,8 +36,7 @@ _MODELS: Final = frozenset(("Chat Models", "LLMs"))
 _MODEL_FIELD: Final = re.compile(r"(?<!embedding)model$", re.IGNORECASE)
 #: Switch of a chain, tool or knowledge source that hands on the documents it found. Without it a reply has none.
 _SOURCES_SWITCH: Final = "returnSourceDocuments"
-#: Categories of what a chatflow needs only when it is called, and the field of a text to answer from.
-_USED_LATER: Final = frozenset(("Tools", "Tools (MCP)"))
+#: Field of a text to answer from.
 _TEXT: Final = "text"
 #: Field with the answer of a flow that gave up, and the answer of Flowise's own agents.
 _FALLBACK_FIELD: Final = "fallbackMessage"
@@ -108,6 +108,35 @@ class Shown:
     trace: Trace
     expect: Expectation
     flow: TestedFlow
+
+    def way(self, graph: GraphIR, until: str | None = None) -> set[str]:
+        """Ids of the nodes on the way of the answer, or of a step of it (`until`).
+
+        A chatflow tells no steps: there it is all but the tools that were not used, and what only these need.
+        """
+        steps = [step.node_id for step in self.trace.steps]
+        if steps:
+            ran = set(steps[: len(steps) - steps[::-1].index(until)] if until in steps else steps)
+            return ran | {node.id for node in graph.nodes if node.parent in ran}
+        used = self.used
+        unused = {
+            node.id
+            for node in graph.nodes
+            if node.category in TOOL_CATEGORIES and not _is_used(node.id, used, self.flow.names)
+        }
+        found, needed = set[str](), [node.id for node in graph.nodes]
+        needed = [one for one in needed if not any(edge.source == one for edge in graph.edges)]
+        while needed:
+            if (node_id := needed.pop()) not in found | unused:
+                found.add(node_id)
+                needed += [edge.source for edge in graph.edges if edge.target == node_id]
+        return found
+
+    @property
+    def used(self) -> list[str]:
+        """Normalised names of what was used. A tool that is a step of its own is used when it runs."""
+        ran = {step.node_id for step in self.trace.steps}
+        return [without_number(tool) for tool in (*self.trial.used_tools, *ran)]
 
     @property
     def gave_up(self) -> bool:
@@ -218,7 +247,7 @@ def keep_from_running(graph: GraphIR) -> list[str]:
     return [
         named_placeholder(node, entry["name"], value)
         for node in graph.nodes
-        if not node.is_agentflow and node.category not in _USED_LATER
+        if not node.is_agentflow and node.category not in TOOL_CATEGORIES
         for entry in node.params
         if not entry.get("optional") and entry["name"] != _TEXT and not PROSE.search(entry["name"])
         for value in [node.inputs.get(entry["name"])]
@@ -259,8 +288,7 @@ def unmet_by(trial: Trial, trace: Trace, expect: Expectation, flow: TestedFlow) 
     Texts and fields are expected in any answer of the conversation; excluded are texts of the last one.
     """
     ran = {step.node_id for step in trace.steps}
-    # A tool that is a step of its own is used when it runs.
-    used = [without_number(tool) for tool in (*trial.used_tools, *ran)]
+    used = Shown(0, trial, trace, expect, flow).used
     sources = " ".join(source.model_dump_json() for source in trace.sources).casefold()
     said = trial.answer.casefold()
     found: list[Unmet] = []
@@ -274,7 +302,7 @@ def unmet_by(trial: Trial, trace: Trace, expect: Expectation, flow: TestedFlow) 
     found += [
         Unmet(text("verdict.tool_not_used", tool=flow.nodes.get(tool, tool)), hard=True)
         for tool in expect.tools
-        if not any(name in one or one in name for name in _called(tool, flow.names) for one in used if one)
+        if not _is_used(tool, used, flow.names)
     ]
     if expect.sources and not trace.sources:
         found += [Unmet(text("verdict.no_document"), hard=True)] if flow.shows_sources or flow.strict else []
@@ -329,8 +357,9 @@ def uses_models(graph: GraphIR) -> bool:
     )
 
 
-def _called(tool: str, names: RuntimeNames) -> set[str]:
-    return {without_number(tool), *names.get(spelt(tool), ())}
+def _is_used(tool: str, used: Collection[str], names: RuntimeNames) -> bool:
+    called = {without_number(tool), *names.get(spelt(tool), ())}
+    return any(name in one or one in name for name in called for one in used if one)
 
 
 def _fields(answer: str) -> Iterator[tuple[str, bool]]:

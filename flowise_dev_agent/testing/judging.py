@@ -76,7 +76,7 @@ def judged(
         trials = [] if item.settings and not item.tests and not item.not_tested else _trials_of(item, shown)
         if trials or not item.settings:
             found = _criterion(item, trials, votes.get(item.id), failed, None if by_model else unjudged)
-            found = _filled_in(found, parts_by_id.get(item.part or ""), change)
+            found = _filled_in(found, trials, parts_by_id.get(item.part or ""), change)
             # What no trial could show, the flow itself may.
             if found.state in ("not_tested", "not_shown") and item.settings and not item.not_tested:
                 read = _by_settings(item, change)
@@ -191,12 +191,28 @@ def _by_settings(criterion: Criterion, change: PlanChange) -> CriterionVerdict:
     )
 
 
-def _filled_in(verdict: CriterionVerdict, part: Part | None, change: PlanChange) -> CriterionVerdict:
-    """Verdict that does not count as shown what a placeholder carries."""
+def _filled_in(
+    verdict: CriterionVerdict, trials: Iterable[Shown], part: Part | None, change: PlanChange
+) -> CriterionVerdict:
+    """Verdict that does not count as shown what a placeholder carries: one on the way of the answer that shows it, or
+    any of its part if nothing of the part is on that way.
+    """
     missing = change.placeholders(part) if part and verdict.state == "shown" else []
-    if not missing:
+    if part is None or not missing:
         return verdict
-    reason = text("interrupt.to_be_filled_in", placeholders="; ".join(missing))
+    # A quotation of a step has its way only up to there.
+    quoted = [(proof.trial, proof.node_id) for proof in verdict.evidence]
+    way = {
+        node_id
+        for item in trials
+        for number, until in quoted or [(item.number, None)]
+        if number == item.number
+        for node_id in item.way(change.after, until)
+    }
+    on_way = change.placeholders(part, way)
+    if not on_way and not way.isdisjoint({*part.nodes, *(path.partition(".")[0] for path in part.values)}):
+        return verdict
+    reason = text("interrupt.to_be_filled_in", placeholders="; ".join(on_way or missing))
     return verdict.model_copy(update={"state": "not_shown", "judged_by": "code", "reason": reason})
 
 

@@ -1,6 +1,7 @@
 """A plan beside the flow before and after it: what the flow holds of it, and what carries each part."""
 
 import re
+from collections.abc import Container
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
@@ -85,16 +86,18 @@ class PlanChange:
         words = in_words(str(shown)) if named else titled(str(shown), titles)
         return text("verdict.field_value", field=name, value=shortened(words, _SHOWN))
 
-    def placeholders(self, part: Part) -> list[str]:
-        """Placeholders of the flow in the nodes and values of a part: what is behind them is not there yet."""
+    def placeholders(self, part: Part, among: Container[str] | None = None) -> list[str]:
+        """Placeholders of the flow in the nodes and values of a part: what is behind them is not there yet. With
+        `among`, only those in these nodes.
+        """
         found: list[str] = []
         for path in part.values:
             node_id, _, param = path.partition(".")
             node, value = self.after.node(node_id), field_of(self.after, path)
-            if node and stands_in(value):
+            if node and stands_in(value) and (among is None or node_id in among):
                 found.append(named_placeholder(node, param, value))
         for node_id in () if part.values else part.nodes:
-            if node := self.after.node(node_id):
+            if (node := self.after.node(node_id)) and (among is None or node_id in among):
                 found += placeholders_of(node)
         return list(dict.fromkeys(found))
 

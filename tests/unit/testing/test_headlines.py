@@ -278,6 +278,36 @@ def test_what_a_placeholder_carries_is_neither_shown_nor_done(carried: Part) -> 
     assert outcome(agreed(carried, criteria=[], values=[URL]), data=filled).parts[0].state == "done"
 
 
+@pytest.mark.parametrize(
+    ("steps", "used", "quoted", "state"),
+    [
+        # Steps of an agentflow: the request did not run, ran before the answer, and ran behind the step that is quoted.
+        (["sorter_0", "reply_0"], [], None, "shown"),
+        (["sorter_0", "requestsPost_0"], [], None, "not_shown"),
+        (["sorter_0", "requestsPost_0"], [], "sorter_0", "shown"),
+        (["requestsPost_0", "sorter_0"], [], "sorter_0", "not_shown"),
+        # A tool of a chatflow, which was used or not.
+        ([], [], None, "shown"),
+        ([], ["requestsPost"], None, "not_shown"),
+    ],
+)
+def test_only_a_placeholder_on_the_way_of_its_answer_holds_a_criterion_back(
+    steps: list[str], used: list[str], quoted: str | None, state: str
+) -> None:
+    data = flow(sorter_0={}, reply_0={}, requestsPost_0={"category": "Tools", "url": URL.value})
+    both = part(nodes=("sorter_0", "requestsPost_0"))
+    contract = agreed(both, criteria=[Criterion(id="c1", text="It sorts.", part="p1", tests=["t1"])])
+    proof = Evidence(trial=1, node_id=quoted, quote="You said Eva")
+    shown = CriterionVerdict(id="c1", state="shown", judged_by="model", evidence=[proof])
+    given = Verdict(done=True, criteria=[shown])
+    seen = Trace(steps=[TraceStep(node_id=one) for one in steps])
+    held = trial(used_tools=used)
+    made = judged(given, contract, [held], [seen], data, by_model=True)
+    assert made.criteria[0].state == state
+    # The part itself is not done as long as something of it has to be filled in.
+    assert (made.headline, made.parts[0].state) == ("runs", "not_shown")
+
+
 @pytest.mark.parametrize("category", ["CREDENTIAL", "CONFIG", "EXTERNAL", "TIMEOUT"])
 def test_a_cause_outside_the_flow_means_not_tested_and_not_failed(category: Any) -> None:
     blocked = trial("", passed=False, category=category, error="connect ECONNREFUSED")
