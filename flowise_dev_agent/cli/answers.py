@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from flowise_dev_agent.cli.console import out, say
+from flowise_dev_agent.cli.guided import ask_form
 from flowise_dev_agent.errors import NeedsPersonError
 from flowise_dev_agent.schemas.answers import Action
 from flowise_dev_agent.schemas.base import JsonObject
@@ -67,8 +68,6 @@ def _fields(action: Action, interrupt: Interrupt) -> JsonObject:
         case CredentialCheckInterrupt() if action == "choose":
             return {"choose": {item.type: _pick(item.type, _named(item)) for item in _several(interrupt)}}
         case PlanApprovalInterrupt(reason="starter", data=data) if action == "request_changes":
-            from flowise_dev_agent.cli.build import ask_form
-
             return {"design": ask_form(data.form).model_dump(mode="json", exclude_defaults=True)}
         case _ if action in {"request_changes", "iterate"}:
             return {"feedback": _line("What should change?", required=True)}

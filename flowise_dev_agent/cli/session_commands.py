@@ -65,6 +65,7 @@ async def build(
     Exit codes: 0 accepted, 1 failed, 3 ended otherwise, 4 an answer is needed.
     """
     from flowise_dev_agent.cli import build as build_command
+    from flowise_dev_agent.cli.guided import ask_form
     from flowise_dev_agent.schemas.requests import StartSession
 
     if [guided, requirement is not None, new_name is not None].count(True) != 1:
@@ -72,7 +73,7 @@ async def build(
     if new_name is not None and (operation not in ("copy", "update") or target is None):
         raise typer.BadParameter("--new-name needs --target and --operation copy or update.")
     given = {
-        "design": build_command.ask_form() if guided else None,
+        "design": ask_form() if guided else None,
         "requirement": requirement,
         "target": target,
         "new_name": new_name,

@@ -6,16 +6,14 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, suppress
 from secrets import token_hex
-from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
+from typing import Any, Final, Literal, Protocol
 from uuid import UUID
 
-from psycopg import AsyncCursor
+from psycopg import AsyncConnection, AsyncCursor
+from psycopg.rows import DictRow
 
 from flowise_dev_agent.errors import DatabaseUnavailableError
 from flowise_dev_agent.timings import end_tasks
-
-if TYPE_CHECKING:
-    from flowise_dev_agent.persistence.database import Connection
 
 #: Notices "<session id> <what> <process>".
 EVENTS_CHANNEL: Final = "fda_events"
@@ -55,7 +53,7 @@ class Notices:
     Send them after the commit, on their own: inside a transaction NOTIFY takes a lock on the whole database.
     """
 
-    def __init__(self, connect: "Callable[[], AbstractAsyncContextManager[Connection]]") -> None:
+    def __init__(self, connect: Callable[[], AbstractAsyncContextManager[AsyncConnection[DictRow]]]) -> None:
         self._connect = connect
         self._process = token_hex(4)
         self._turn = asyncio.Lock()

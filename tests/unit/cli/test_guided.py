@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 import typer
 
-from flowise_dev_agent.cli.build import ask_form
+from flowise_dev_agent.cli.guided import ask_form
 from flowise_dev_agent.schemas.designs import DesignForm
 
 _MOST = 200
