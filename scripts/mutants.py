@@ -21,7 +21,7 @@ from typing import Final
 ROOT: Final = Path(__file__).parents[1]
 PRODUCT: Final = "flowise_dev_agent"
 #: What a run of tests may take; a mutant that never ends is noticed.
-_SECS: Final = 600
+_SECS: Final = 240
 
 
 @dataclass(frozen=True)

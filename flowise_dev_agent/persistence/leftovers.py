@@ -37,7 +37,6 @@ _ABANDON: Final = f"""
 """
 # Drafts and stores of ended sessions, and flows unknown to their failed session. The intents are closed with it: a
 # retried session makes new ones.
-# it: should the session be retried, it makes new ones.
 _COLLECT_ENDED: Final = f"""
     WITH found AS (
         UPDATE write_intents SET status = 'failed', result = '{{"abandoned": true}}', updated_at = now()
@@ -73,7 +72,6 @@ _COLLECT_TWINS: Final = f"""
 """
 # Least recently checked first. Active sessions are left alone, and the known flow of an existing session stays; its
 # drafts go once it has ended.
-# stays; its drafts go when it has ended.
 _TAKE: Final = f"""
     UPDATE leftovers SET tried_at = now() WHERE tag IN (
         SELECT made.tag FROM leftovers AS made LEFT JOIN sessions ON sessions.id = made.session_id

@@ -153,13 +153,15 @@ class FlowVersions:
             name=version.name if await self._versions.was_renamed(version.chatflow_id) else None,
             settings=None if version.settings is None else as_kept(version.settings),
         )
-        if not written.unchanged:
-            # The first version with this content shows its origin: found on the server, or written by the session.
-            same = (version.sha256, version.name, version.settings)
-            first = next(row for row in rows if (row.sha256, row.name, row.settings) == same)
+        # The first version with this content shows its origin: found on the server, or written by the session.
+        same = (version.sha256, version.name, version.settings)
+        first = next(row for row in rows if (row.sha256, row.name, row.settings) == same)
+        outcome = "rolled_back" if first.reason.startswith("before_") else "accepted"
+        # A flow that is so already may be the work of a call that was lost before it could tell.
+        if not written.unchanged or (session.status == "completed" and session.outcome != outcome):
             await self._sessions.record_rollback(
                 session_id,
-                outcome="rolled_back" if first.reason.startswith("before_") else "accepted",
+                outcome=outcome,
                 event=new_event(
                     WriteData(chatflow_id=written.chatflow_id, flow=written.sha256, version=version.label),
                     phase="apply",

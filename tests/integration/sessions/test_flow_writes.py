@@ -10,6 +10,7 @@ import psycopg
 import pytest
 
 from flowise_dev_agent.errors import (
+    DatabaseUnavailableError,
     FlowiseRejectedError,
     FlowiseServerError,
     FlowiseTimeoutError,
@@ -545,6 +546,28 @@ async def test_a_rollback_that_was_cut_off_after_its_write_is_told_when_it_is_as
     assert {item.status for item in await WriteIntents(database).list_for(done.session_id)} == {"done"}
     assert servers.dev.calls.count("update") == 2
     assert (await runtime.versions.rollback(done.session_id, None)).already_there
+
+
+async def test_a_rollback_that_was_lost_before_it_could_tell_is_told_when_it_is_asked_for_again(
+    runtime: Runtime, servers: Servers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done = await apply(runtime)
+    assert done.session_id is not None
+
+    async def away(*_: object, **__: object) -> None:
+        raise DatabaseUnavailableError("away")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Sessions, "record_rollback", away)
+        with pytest.raises(DatabaseUnavailableError):
+            await runtime.versions.rollback(done.session_id, None)
+    assert (await runtime.service.get(done.session_id)).outcome == "accepted"
+    for _ in range(2):
+        assert (await runtime.versions.rollback(done.session_id, None)).already_there
+    assert (await runtime.service.get(done.session_id)).outcome == "rolled_back"
+    told = (await runtime.service.event_page(done.session_id)).events
+    assert [event.type for event in told].count("write") == 2
+    assert servers.dev.calls.count("update") == 2
 
 
 async def test_the_text_of_a_taken_write_is_stored_with_its_session(waiting: Runtime, database: Database) -> None:
