@@ -80,16 +80,21 @@ class TestSetService:
 
 
 async def set_of_flow(sets: TestSets, instance_id: str, chatflow_id: str) -> list[TestCase]:
-    """The set of a flow, with the tests of sessions that were accepted since it was stored."""
+    """The set of a flow, with the tests of sessions that were accepted since it was stored. What these agreed to expect
+    is expected.
+    """
     row = await sets.get(instance_id, chatflow_id)
     tests = [TestCase.model_validate(test) for test in row.tests] if row else []
     accepted = await sets.accepted(instance_id, chatflow_id, row.updated_at if row else None)
-    new = [TestCase.model_validate(test) for one in accepted for test in one.tests]
+    new = [(TestCase.model_validate(test), one.created_at) for one in accepted for test in one.tests]
     if not new:
         return tests
-    asked = {_asked(one) for one in tests}
-    grown = [*tests, *{_asked(one): one for one in new if _asked(one) not in asked}.values()][:MOST_IN_SET]
-    rows = _rows(grown)
+    # A session that began after the set was stored knows all of it, and agreed on what it changed.
+    agreed = [test for test, began in new if row and began > row.updated_at]
+    kept = {_asked(one): one for one in tests if not _is_decided_no_more(one, agreed)}
+    kept |= {_asked(one): one for one in agreed}
+    added = {key: one for one, _ in new if (key := _asked(one)) not in kept}
+    rows = _rows([*kept.values(), *added.values()][:MOST_IN_SET])
     await sets.put(instance_id, chatflow_id, rows, until=accepted[-1].updated_at)
     return [TestCase.model_validate(test) for test in rows]
 
@@ -101,6 +106,12 @@ def _rows(tests: Iterable[TestCase]) -> list[dict[str, Any]]:
 def _asked(case: TestCase) -> str:
     """Words by which two tests are the same: what is said to the flow."""
     return case.model_dump_json(include={"turns", "payload", "human", "human_feedback", "answers"})
+
+
+def _is_decided_no_more(case: TestCase, accepted: Iterable[TestCase]) -> bool:
+    """True for a test with decisions of a person that a change has taken out of it."""
+    same = [one.human for one in accepted if (one.turns, one.payload) == (case.turns, case.payload)]
+    return bool(case.human and same) and not any(same)
 
 
 def _corrected(case: TestCase, trial: Trial, mark: TestMark) -> TestCase | None:

@@ -33,6 +33,7 @@ class AcceptedTests:
     """Tests of the plan of an accepted session."""
 
     tests: list[dict[str, Any]]
+    created_at: datetime
     updated_at: datetime
 
 
@@ -56,7 +57,7 @@ class TestSets:
         """Tests of the sessions of a flow that were accepted after `since`, oldest first."""
         rows = await self._database.rows(
             AcceptedTests,
-            "SELECT plan -> 'contract' -> 'tests' AS tests, updated_at FROM sessions"
+            "SELECT plan -> 'contract' -> 'tests' AS tests, created_at, updated_at FROM sessions"
             " WHERE instance_id = %s AND chatflow_id = %s AND outcome = 'accepted'"
             " AND jsonb_typeof(plan -> 'contract' -> 'tests') = 'array'"
             " AND updated_at > COALESCE(%s::timestamptz, '-infinity')"

@@ -130,6 +130,12 @@ class Expectation(Contract):
         """Leave out empty texts, which every answer contains."""
         return [one for one in words if one.strip()]
 
+    def and_also(self, other: "Expectation") -> "Expectation":
+        """Copy that also expects what another one does."""
+        lists = {name: value for name, value in other if isinstance(value, list)}
+        both: dict[str, Any] = {name: [*dict.fromkeys([*getattr(self, name), *more])] for name, more in lists.items()}
+        return self.model_copy(update={**both, "language": self.language or other.language})
+
 
 Decision = Literal["proceed", "reject"]
 #: Most human decisions in one turn: a loop through a person need not end.
@@ -424,14 +430,25 @@ class Plan(_Proposed, Versioned, Worded):
         return self.model_copy(update={"criteria": criteria})
 
     def with_tests(self, tests: Sequence[TestCase]) -> tuple[Self, list[TestCase]]:
-        """Copy with these tests after its own, as far as there is room, and those that are left out."""
-        held = [(one.turns, one.payload, one.human) for one in self.tests]
-        new = [one for one in tests if (one.turns, one.payload, one.human) not in held]
+        """Copy with these tests after its own, as far as there is room, and those that are left out. What one of them
+        expects, an own one that asks the same expects, too.
+        """
+
+        def asks(one: TestCase, other: TestCase) -> bool:
+            return (one.turns, one.payload, one.human) == (other.turns, other.payload, other.human)
+
+        own = [
+            one.model_copy(update={"expect": one.expect.and_also(other.expect)})
+            if (other := next((other for other in tests if asks(one, other)), None))
+            else one
+            for one in self.tests
+        ]
+        new = [one for one in tests if not any(asks(one, other) for other in own)]
         taken = {one.id for one in self.tests}
         free = (id_ for number in itertools.count(1) if (id_ := f"t{number}") not in taken)
         room = max(0, MOST_TESTS - len(self.tests))
         added = [one.model_copy(update={"id": next(free)}) for one in new[:room]]
-        return self.model_copy(update={"tests": [*self.tests, *added]}), new[room:]
+        return self.model_copy(update={"tests": [*own, *added]}), new[room:]
 
     def with_questions(self, questions: Sequence[str]) -> Self:
         """Copy with these test questions.

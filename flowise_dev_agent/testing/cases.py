@@ -1,7 +1,7 @@
 """Test cases for a flow, in the form in which the flow is started (chat, form or webhook)."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from pydantic import JsonValue
@@ -17,7 +17,6 @@ MOST_HELD: Final = 20
 _START: Final = "startAgentflow"
 #: Message of a schedule that has no text.
 _SCHEDULED: Final = "(schedule)"
-_NODE_ID: Final = re.compile(r"\w+_\d+")
 _WEBHOOK_FIELD: Final = re.compile(r"\{\{\s*\$webhook\.body\.([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)")
 
 
@@ -44,25 +43,6 @@ def why_not_testable(case: TestCase, graph: GraphIR, *, in_copy: bool = False) -
     if str(start.get("webhookResponseMode") or "sync") != "sync":
         return text("not_tested.webhook_callback")
     return None
-
-
-def holding(cases: Iterable[TestCase], is_there: Callable[[str], bool]) -> list[TestCase]:
-    """Earlier tests of a flow, without the nodes that they expect and that it has no more; `is_there` is asked for ids.
-    The type of a tool inside an agent stays expected.
-    """
-    return [
-        case.model_copy(
-            update={
-                "expect": case.expect.model_copy(
-                    update={
-                        "branch": [one for one in case.expect.branch if is_there(one)],
-                        "tools": [one for one in case.expect.tools if not _NODE_ID.fullmatch(one) or is_there(one)],
-                    }
-                )
-            }
-        )
-        for case in cases
-    ]
 
 
 def next_id(cases: Iterable[TestCase]) -> str:

@@ -44,7 +44,7 @@ from flowise_dev_agent.schemas.base import TextCode, kept
 from flowise_dev_agent.schemas.document_stores import DocumentStoreView
 from flowise_dev_agent.schemas.event_data import ArtifactData
 from flowise_dev_agent.schemas.plan import Plan
-from flowise_dev_agent.testing.cases import holding
+from flowise_dev_agent.testing.earlier_tests import still_expected
 from flowise_dev_agent.texts import listed, quoted, sentences, text
 
 _QUESTION_CHARS: Final = 60
@@ -92,7 +92,7 @@ async def plan_v2(
         notes_of_plan = [*state.plan.notes, kept(plan.declined)]
         return {"review": ReviewState(next_step="ask"), "plan": PlanState(notes=notes_of_plan), "usage": usage}
     way, said, can_compare = _way_of_writing(state, plan, planned.base, request.nodes.schemas)
-    plan, said = await _with_test_set(state, plan, planned.base, said, context)
+    plan, said = await _with_test_set(state, plan, planned.base, request.nodes.schemas, said, context)
     update: Update = {
         **_of_new_plan(state, way, can_compare=can_compare),
         "credentials": await _matched_credentials(state, context, plan, found.flows.credentials),
@@ -126,7 +126,7 @@ async def _by_hand(state: AgentState, ops: list[PatchOp], context: AgentContext)
     name = target.name if target else request.session_name or state.intent.current.title
     plan = plan_of(ops, base, schemas, goal=request.requirement, name=name)
     way, said, can_compare = _way_of_writing(state, plan, base, schemas)
-    plan, said = await _with_test_set(state, plan, base, said, context)
+    plan, said = await _with_test_set(state, plan, base, schemas, said, context)
     update = _of_new_plan(state, way, can_compare=can_compare)
     update["patch"] = PatchState(ops=ops, nothing_to_change=None, own=True)
     update["credentials"] = await _matched_credentials(state, context, plan, await available_credentials(context))
@@ -135,16 +135,24 @@ async def _by_hand(state: AgentState, ops: list[PatchOp], context: AgentContext)
 
 
 async def _with_test_set(
-    state: AgentState, plan: Plan, base: GraphIR, notes: list[TextCode], context: AgentContext
+    state: AgentState,
+    plan: Plan,
+    base: GraphIR,
+    schemas: Schemas,
+    notes: list[TextCode],
+    context: AgentContext,
 ) -> tuple[Plan, list[TextCode]]:
     """Plan with the tests of the flow's set, as far as there is room; a note names those that are left out. They expect
-    no step that the plan removes.
+    nothing that the plan is to change.
     """
     if state.intent.operation != "update" or state.target.chatflow_id is None:
         return plan, notes
-    there = ({one.id for one in base.nodes} | {one.node_id for one in plan.nodes}) - set(plan.removals)
-    earlier = holding(await context.test_set(state.target.chatflow_id), there.__contains__)
-    plan, left_out = plan.with_tests(earlier)
+    tests = await context.test_set(state.target.chatflow_id)
+    if not tests:
+        return plan, notes
+    before = GraphIR.from_flow_data(await context.blobs.get(str(state.write.original_sha)))
+    after = planned_flow(plan, base, schemas).graph
+    plan, left_out = plan.with_tests(still_expected(tests, before, after, plan.tests))
     if not left_out:
         return plan, notes
     said = listed([quoted(shortened(" ".join(one.turns), _QUESTION_CHARS)) for one in left_out[:_MOST_LISTED]])

@@ -17,6 +17,7 @@ from flowise_dev_agent.schemas.plan import Criterion, Expectation, Plan, TestCas
 from flowise_dev_agent.schemas.requests import StartSession
 from flowise_dev_agent.schemas.session import ApprovedPlan, ResultView
 from flowise_dev_agent.schemas.verdict import CriterionVerdict, Trial, Verdict
+from flowise_dev_agent.testing.test_files import write_tests
 from tests.fixtures.database import superuser
 from tests.runtime_world import running_engine
 
@@ -42,14 +43,14 @@ async def engine(database_dsn: str) -> AsyncIterator[Runtime]:
             yield engine
 
 
-async def session(engine: Runtime, database: Database, *, outcome: str = "accepted") -> Any:
+async def session(engine: Runtime, database: Database, *, outcome: str = "accepted", plan: Plan = PLAN) -> Any:
     """A session that ended with the result of its tests."""
     started = await engine.service.start(StartSession(requirement="work:x end:accepted"))
     view = await engine.service.wait(started.thread_id, 20)
     async with superuser(database) as connection:
         await connection.execute(
             "UPDATE sessions SET chatflow_id = %s, plan = %s, result = %s, outcome = %s WHERE id = %s",
-            (FLOW, ApprovedPlan(contract=PLAN).model_dump_json(), RESULT.model_dump_json(), outcome, view.thread_id),
+            (FLOW, ApprovedPlan(contract=plan).model_dump_json(), RESULT.model_dump_json(), outcome, view.thread_id),
         )
     return view.thread_id
 
@@ -75,6 +76,29 @@ async def test_the_tests_of_accepted_sessions_are_the_set_until_a_person_gives_a
     assert asked((await sets.view(FLOW, None, "csv")).tests) == ["Only this?"]
     with serving("another"):
         assert await set_of_flow(TestSets(database), instance, FLOW) == []
+
+
+async def test_the_set_expects_what_an_accepted_change_left_of_it(engine: Runtime, database: Database) -> None:
+    asked_first = [
+        TestCase(id="t1", turns=["Pay it."], human=["reject"], expect=Expectation(contains=["no"])),
+        TestCase(id="t2", turns=["Hello?"], expect=Expectation(branch=["old_0"], contains=["hi"])),
+    ]
+    given = PutTestSet(text=write_tests(asked_first, "yaml"), format="yaml")
+    await engine.test_sets.put(FLOW, given, None)
+    left = [
+        TestCase(id="t1", turns=["Pay it."]),
+        TestCase(id="t2", turns=["Hello?"], expect=Expectation(contains=["hi"])),
+    ]
+    await session(engine, database, plan=PLAN.model_copy(update={"tests": left}))
+    # Beside one that began before a person gave the set, that set holds.
+    assert {one.turns[0]: one.expect for one in (await engine.test_sets.view(FLOW, None, "json")).tests} == {
+        one.turns[0]: one.expect for one in left
+    }
+    await session(engine, database)
+    await engine.test_sets.put(FLOW, given, None)
+    async with superuser(database) as connection:
+        await connection.execute("UPDATE sessions SET updated_at = now() + interval '1 minute'")
+    assert (await engine.test_sets.view(FLOW, None, "json")).tests[:2] == asked_first
 
 
 async def test_a_persons_mark_counts_first_and_its_test_goes_into_the_set(engine: Runtime, database: Database) -> None:
@@ -138,3 +162,7 @@ def test_a_plan_takes_tests_of_the_set_as_far_as_there_is_room() -> None:
     assert len({one.id for one in plan.tests}) == 10
     assert asked([*plan.tests[2:], *left_out]) == [f"Question {n}?" for n in range(1, 15)]
     assert plan.with_tests(more)[0] == plan
+    # What an earlier test expects, the plan's own one that asks the same expects, too.
+    marked = TESTS[0].model_copy(update={"expect": Expectation(contains=["Ada"])})
+    same = PLAN.with_tests([marked])[0].tests[0]
+    assert same.expect.contains == ["hi", "Ada"]

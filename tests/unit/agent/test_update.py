@@ -119,7 +119,7 @@ async def test_a_change_holds_the_test_set_of_the_flow_and_names_what_is_left_ou
     assert "Question 1?" in shown
     assert left_out not in shown
     assert any(left_out in note for note in approval["data"]["notes"])
-    # A node that an earlier change took out cannot run.
+    # What the flow lost before, or loses now, cannot run.
     expected = next(test["expect"] for test in tests if test["turns"] == ["Question 1?"])
     assert (expected["branch"], expected["tools"]) == (["chatOpenAI_0"], ["calculator"])
 
