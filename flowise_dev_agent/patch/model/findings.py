@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from flowise_dev_agent.texts import Param, catalogue, say_in, text
+from flowise_dev_agent.texts import Param, has, say_in, sentences, text
 
 Severity = Literal["error", "warning"]
 
@@ -64,11 +64,11 @@ class Finding(BaseModel):
 
     @property
     def words(self) -> str:
-        """The sentence for people, which can be said in their language."""
+        """The sentence for people with what to do, which can be said in their language."""
         code = f"finding.{self.code}"
-        if code not in catalogue("en"):
+        if not has(code):
             return self.message
-        said = text(code, **self.params)
+        said = sentences(text(code, **self.params), text(remedy) if has(remedy := f"remedy.{self.code}") else "")
         return text("finding.at", node=self.params["node"], problem=said) if "node" in self.params else said
 
     @property
@@ -95,11 +95,15 @@ def where_is_position(where: str) -> bool:
 
 
 def sentence(code: str, params: Mapping[str, Param], language: str = "en") -> str:
-    """The catalogue's sentence for a finding, after the node's name if ``params`` has one; '' for an unknown code."""
-    key = f"finding.{code}"
-    if key not in catalogue("en"):
+    """The catalogue's sentence for a finding and what to do, after the node's name if ``params`` has one; '' for an
+    unknown code.
+    """
+    key, remedy = f"finding.{code}", f"remedy.{code}"
+    if not has(key):
         return ""
     problem = say_in(language, key, **params)
+    if has(remedy):
+        problem = say_in(language, "sentences", one=problem, other=say_in(language, remedy))
     return say_in(language, "finding.at", node=params["node"], problem=problem) if "node" in params else problem
 
 

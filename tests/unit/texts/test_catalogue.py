@@ -9,6 +9,7 @@ import flowise_dev_agent
 from flowise_dev_agent import errors
 from flowise_dev_agent.errors import AgentError
 from flowise_dev_agent.patch import Finding
+from flowise_dev_agent.patch.model.findings import sentence
 from flowise_dev_agent.texts import LANGUAGES, Text, catalogue, say, say_in, text, translated
 
 ENGLISH = catalogue("en")
@@ -116,6 +117,45 @@ def test_a_finding_says_its_sentence_and_keeps_its_detail() -> None:
     unknown = Finding(code="OF_A_PLUGIN", severity="error", detail="What the plugin says.")
     assert unknown.message == "What the plugin says."
     assert Finding.model_validate(found.model_dump()) == found
+
+
+#: Errors on which Flowise says nothing: the flow runs, and does less than it shows.
+_SILENT = {"HTTP_BODY_LOST", "ONE_STORE_ASKED", "STATE_NOT_FILLED", "STEP_NEVER_RUNS", "SETTING_IGNORED"}
+
+
+def warnings() -> Iterator[str]:
+    """Codes that code gives as a warning: such findings stay with the flow, and people read them."""
+    for path in PACKAGE.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
+                continue
+            given = {one.arg: one.value for one in node.keywords}
+            severity = given.get("severity")
+            warns = isinstance(severity, ast.Constant) and severity.value == "warning"
+            if node.func.id == "warning" or (node.func.id == "Finding" and warns):
+                code = given.get("code", node.args[0] if node.args else None)
+                if isinstance(code, ast.Constant) and isinstance(code.value, str):
+                    yield code.value
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_finding_that_stays_with_a_flow_says_what_to_do(language: str) -> None:
+    codes = {*warnings(), *_SILENT}
+    assert len(codes) > 30
+    assert [code for code in sorted(codes) if not catalogue(language).get(f"remedy.{code}")] == []
+    said = sentence("VALUE_IGNORED", {"node": "Shop"}, language)
+    assert catalogue(language)["remedy.VALUE_IGNORED"] in said
+    assert (
+        translated(Finding(code="VALUE_IGNORED", severity="warning", params={"node": "Shop"}).words, language) == said
+    )
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_every_place_of_a_text_is_filled(language: str) -> None:
+    # Paths (`/{id}`) and forms (`{Title}`) have places of their own.
+    single = re.compile(r"(?<![{/])\{\w+\}(?!\})")
+    texts = catalogue(language).items()
+    assert [key for key, words in texts if single.search(words) and not key.startswith("form.")] == []
 
 
 @pytest.mark.parametrize(

@@ -48,4 +48,5 @@ it("says a finding with the name of its node", async () => {
   await speak("de");
   expect(findingText(finding)).toBe("Shop: „Temperature“ braucht eine Zahl.");
   expect(findingText({ ...finding, code: "NEW_CODE" })).toBe("English");
+  expect(findingText({ ...finding, code: "VALUE_IGNORED" })).toContain(german["remedy.VALUE_IGNORED"]);
 });

@@ -32,10 +32,12 @@ export function worded<Field extends string>(
   return code ? textOf(code, english) : english;
 }
 
-/** A finding, with the name of its node as the person sees it. */
+/** A finding and what to do, with the name of its node as the person sees it. */
 export function findingText({ code, params = {}, message }: Pick<Finding, "code" | "params" | "message">): string {
-  const problem = textOf({ code: `finding.${code}`, params }, message);
-  if (problem === message || !params.node) return problem;
+  const said = textOf({ code: `finding.${code}`, params }, message);
+  if (said === message) return message;
+  const problem = `${said} ${textOf({ code: `remedy.${code}` }, "")}`.trim();
+  if (!params.node) return problem;
   return textOf({ code: "finding.at", params: { node: params.node, problem } }, message);
 }
 
