@@ -27,11 +27,10 @@ from flowise_dev_agent.patch.model.agentflow import START
 from flowise_dev_agent.patch.model.findings import warning
 from flowise_dev_agent.patch.model.references import reads_files
 from flowise_dev_agent.patch.model.suggest import fold
-from flowise_dev_agent.patch.validate.models import MODEL_ENDED, MODEL_ENDS
-from flowise_dev_agent.patch.validate.providers import SETTING_IGNORED
 from flowise_dev_agent.planning.passes.attached import with_content
 from flowise_dev_agent.planning.passes.document_stores import plan_with_ids, stand_ins, with_ids
 from flowise_dev_agent.planning.passes.feasibility import is_settled
+from flowise_dev_agent.planning.remarks import CREDENTIAL_CODES, FILES_NOT_TAKEN, is_remark
 from flowise_dev_agent.planning.values import with_planned_lines, with_planned_values
 from flowise_dev_agent.schemas.base import Contract
 from flowise_dev_agent.schemas.plan import Plan
@@ -41,32 +40,8 @@ _SHORT: Final = 40
 #: Similarity (difflib ratio) from which a name counts as a misspelling of another.
 _LIKE: Final = 0.7
 _WORD: Final = re.compile(r"\w+")
-#: Findings that are no errors once the person has decided to go on without a credential.
-_CREDENTIAL_CODES = frozenset({"CREDENTIAL_UNBOUND", "NESTED_CREDENTIAL_UNBOUND"})
 #: Findings allowed in a person's unfinished flow; where the agent's change causes them, they are errors.
 _LOOSE_CODES = frozenset({"ISOLATED_NODE", "DEAD_END", "NOT_ON_SERVER", "ONLY_INDEXES", "UNKNOWN_VARIABLE"})
-
-
-#: Finding code of texts that read files where nobody can upload any.
-FILES_NOT_TAKEN: Final = "FILES_NOT_TAKEN"
-#: Warnings that ops do not answer: the server's and the person's own matters, titles, and fields left out by code.
-_NOT_FOR_OPS = frozenset(
-    {
-        *_CREDENTIAL_CODES,
-        MODEL_ENDED,
-        MODEL_ENDS,
-        FILES_NOT_TAKEN,
-        "CREDENTIAL_MAY_LACK",
-        "MEMORY_FORGETS",
-        "SERVER_SETTING_NEEDED",
-        SETTING_IGNORED,
-        "UNKNOWN_PARAM",
-        "UNVERIFIED_NODE",
-        "UPSERT_DOUBLES",
-        "STEP_WITHOUT_TITLE",
-        "VERSION_DRIFT",
-    }
-)
 
 
 #: Finding code of an answer without ops.
@@ -208,7 +183,7 @@ def decided(
     added = {op.node_id for op in ops if isinstance(op, AddNode)} | {*seeded}
     findings = [
         finding.model_copy(update={"severity": "warning"})
-        if without_credentials and finding.code in _CREDENTIAL_CODES
+        if without_credentials and finding.code in CREDENTIAL_CODES
         else finding.model_copy(update={"severity": "error"})
         if finding.code in _LOOSE_CODES and (finding.where in added or (finding.origin == "new" and not by_hand))
         else finding
@@ -228,11 +203,6 @@ def for_the_model(findings: Sequence[Finding], told: Collection[str], plan: Plan
         else finding
         for finding in findings
     ]
-
-
-def is_remark(finding: Finding) -> bool:
-    """True for a warning on something that the change caused and ops can correct."""
-    return finding.severity == "warning" and finding.origin == "new" and finding.code not in _NOT_FOR_OPS
 
 
 def untitled(ops: Sequence[PatchOp]) -> list[Finding]:

@@ -1,10 +1,14 @@
 """Ops by code, where a plan leaves nothing open: its nodes connect, replace and go in one way, its values are all."""
 
+from collections.abc import Mapping
 from itertools import pairwise
 from typing import Final
 
+from pydantic import JsonValue
+
 from flowise_dev_agent.errors import ModelOutputError, PatchError
 from flowise_dev_agent.forms.ops import to_ops
+from flowise_dev_agent.forms.step_plans import HTTP, REPLY
 from flowise_dev_agent.forms.wiring import replacements
 from flowise_dev_agent.patch import (
     AddNode,
@@ -16,27 +20,22 @@ from flowise_dev_agent.patch import (
     is_same_node,
     validate_flow,
 )
-from flowise_dev_agent.patch.model.agentflow import START
+from flowise_dev_agent.patch.model.agentflow import BRANCHES_FROM, START
 from flowise_dev_agent.planning.passes.feasibility import is_settled
 from flowise_dev_agent.planning.prompt_writing import steps_without_instructions
+from flowise_dev_agent.planning.remarks import CREDENTIAL_CODES, is_remark
 from flowise_dev_agent.planning.requests import PatchRequest
 from flowise_dev_agent.planning.values import with_planned_values
-from flowise_dev_agent.schemas.plan import NamedConnection, Plan
+from flowise_dev_agent.schemas.plan import NamedConnection, Plan, PlannedNode
 
-REPLY: Final = "directReplyAgentflow"
 #: Steps with one way on.
-_IN_A_ROW: Final = frozenset(
-    {"llmAgentflow", "agentAgentflow", "httpAgentflow", "toolAgentflow", "retrieverAgentflow", REPLY}
-)
-#: Credentials are bound by the compiler, after the person has chosen them.
-_CREDENTIALS = frozenset({"CREDENTIAL_UNBOUND", "NESTED_CREDENTIAL_UNBOUND"})
+_IN_A_ROW: Final = frozenset({"llmAgentflow", "agentAgentflow", HTTP, "toolAgentflow", "retrieverAgentflow", REPLY})
+_WITHOUT_BODY: Final = ("GET", "DELETE")
 
 
 def ops_by_code(request: PatchRequest) -> list[PatchOp] | None:
-    """Ops that carry out the plan; None where a choice is left: a connection, a value, code, an approach, a finding, or
-    what takes the place of a node.
-
-    An agentflow with branches is left to the model: its plan does not say where they lead.
+    """Ops that carry out the plan; None where a choice is left: a connection, a value, an approach, a finding, or what
+    takes the place of a node.
     """
     plan, base, schemas = request.plan, request.flow.graph, request.nodes.schemas
     if plan.operation not in ("create", "update") or not _go_one_way(plan, base, schemas):
@@ -46,9 +45,9 @@ def ops_by_code(request: PatchRequest) -> list[PatchOp] | None:
     if any(base.node(node_id) for node_id in plan.new_nodes):
         return None
     if plan.flow_kind == "AGENTFLOW":
-        if not _is_row(plan, base):
+        if not _is_settled(plan, base):
             return None
-        plan = plan.model_copy(update={"connections": _row(plan)})
+        plan = plan if plan.connections else plan.model_copy(update={"connections": _row(plan)})
     try:
         ops = to_ops(
             plan,
@@ -83,26 +82,51 @@ def _row(plan: Plan) -> list[NamedConnection]:
     return [NamedConnection(source=one.node_id, target=two.node_id) for one, two in pairwise(plan.nodes)]
 
 
-def _is_row(plan: Plan, base: GraphIR) -> bool:
-    """True for a new agentflow whose steps run one after the other, as the person saw them, each with title and
-    instructions.
-
-    Code of a step is tried on samples, which only a model gives.
-    """
+def _is_settled(plan: Plan, base: GraphIR) -> bool:
+    """True for a new agentflow whose lines the person saw, each step with title, instructions and branches."""
     first, *steps = plan.nodes
+    given = {(value.node_id, value.param): value.value for value in plan.values}
     return (
         not base.nodes
-        and plan.connections in ([], _row(plan))
         and first.node_name == START
         and bool(steps)
-        and all(one.node_name in _IN_A_ROW and one.label for one in steps)
-        and all(one.node_name != REPLY for one in steps[:-1])
+        and all(one.label for one in steps)
+        and (plan.says_all_lines or _is_row(plan))
+        and all(_is_decided(one, given) for one in steps)
         and not steps_without_instructions(plan)
     )
 
 
+def _is_decided(step: PlannedNode, given: Mapping[tuple[str, str], JsonValue]) -> bool:
+    """True if the plan says what the default of a field does not: the branches of a step, what an HTTP step does."""
+    rows = BRANCHES_FROM.get(step.node_name)
+    if step.node_name == HTTP:
+        method = given.get((step.node_id, "method"))
+        return method in _WITHOUT_BODY or (method is not None and (step.node_id, "body") in given)
+    return rows is None or (step.node_id, rows) in given
+
+
+def _is_row(plan: Plan) -> bool:
+    """True for steps without lines that run one after the other, as the person saw them."""
+    _, *steps = plan.nodes
+    return (
+        not plan.connections
+        and all(one.node_name in _IN_A_ROW for one in steps)
+        and all(one.node_name != REPLY for one in steps[:-1])
+    )
+
+
 def _problems(graph: GraphIR, plan: Plan, schemas: Schemas) -> set[str]:
+    """Keys of the findings that ops could answer. Credentials are bound by the compiler, after the person has chosen
+    them.
+    """
     if not graph.nodes:
         return set()
     found: list[Finding] = validate_flow(graph.to_flow_data(), schemas=schemas, credentials=None, kind=plan.flow_kind)
-    return {one.key for one in found if one.code not in _CREDENTIALS and not is_settled(one, plan, schemas)}
+    return {
+        one.key
+        for one in found
+        if (one.severity == "error" or is_remark(one))
+        and one.code not in CREDENTIAL_CODES
+        and not is_settled(one, plan, schemas)
+    }

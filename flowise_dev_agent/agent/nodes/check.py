@@ -9,9 +9,10 @@ from flowise_dev_agent.agent.context import AgentContext
 from flowise_dev_agent.agent.domain import SAMPLE_FAILS, Domains, WrittenCode
 from flowise_dev_agent.agent.emit import Emitter
 from flowise_dev_agent.agent.state import AgentState, BudgetQuestion, BudgetState, CheckState, Update
-from flowise_dev_agent.approval.ops import UNUSABLE, decided, files_not_taken, for_the_model, is_remark
+from flowise_dev_agent.approval.ops import UNUSABLE, decided, files_not_taken, for_the_model
 from flowise_dev_agent.flowise.uploads import takes_files
 from flowise_dev_agent.patch import AddNode, GraphIR, errors, payload_sha256
+from flowise_dev_agent.planning.remarks import is_remark
 from flowise_dev_agent.schemas.base import kept
 from flowise_dev_agent.schemas.event_data import ArtifactData, DecisionData, DriftData, RepairNote
 from flowise_dev_agent.settings import LimitSettings

@@ -36,7 +36,6 @@ from flowise_dev_agent.agent.test_copy import remove_copy, to_test
 from flowise_dev_agent.agent.toolbox import SessionToolbox
 from flowise_dev_agent.agent.tools import shorten
 from flowise_dev_agent.approval.manual_edits import ops_of
-from flowise_dev_agent.approval.ops import is_remark
 from flowise_dev_agent.errors import FlowiseError
 from flowise_dev_agent.patch import GraphIR, payload_sha256
 from flowise_dev_agent.patch.model.labels import in_words
@@ -44,6 +43,7 @@ from flowise_dev_agent.planning.details import titles_of
 from flowise_dev_agent.planning.passes.images import uploads
 from flowise_dev_agent.planning.passes.mappings import kept_to
 from flowise_dev_agent.planning.passes.personal_data import without_personal_data
+from flowise_dev_agent.planning.remarks import is_remark
 from flowise_dev_agent.planning.to_do import to_do
 from flowise_dev_agent.publish import changes
 from flowise_dev_agent.redaction import redacted

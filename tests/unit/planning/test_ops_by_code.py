@@ -1,5 +1,6 @@
 """Ops of a chatflow without a call: where its nodes connect in one way, and its values are all that is to be set."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from flowise_dev_agent.planning.llm import LlmReasoner
 from flowise_dev_agent.planning.ops_by_code import ops_by_code
 from flowise_dev_agent.planning.requests import PatchRequest
 from flowise_dev_agent.planning.values import with_planned_values
-from flowise_dev_agent.schemas.plan import Approach, OpsAnswer, Plan, PlannedNode, PlannedValue
+from flowise_dev_agent.schemas.plan import Approach, NamedConnection, OpsAnswer, Plan, PlannedNode, PlannedValue
 from flowise_dev_agent.schemas.verdict import Verdict
 from flowise_dev_agent.settings import ReasoningSettings
 from tests.unit.planning.test_llm_reasoner import ScriptedEngine
@@ -157,12 +158,100 @@ def test_steps_in_a_row_take_no_call(catalogue: NodeStore) -> None:
 
 
 def test_steps_that_leave_a_choice_are_the_models(catalogue: NodeStore) -> None:
-    assert ops_by_code(in_a_row(catalogue, "conditionAgentflow")) is None
+    assert ops_by_code(in_a_row(catalogue, "conditionAgentflow")) is None  # no line says where its branches lead
     assert ops_by_code(in_a_row(catalogue, "customFunctionAgentflow")) is None
     assert ops_by_code(in_a_row(catalogue, "directReplyAgentflow", "llmAgentflow")) is None
     assert ops_by_code(in_a_row(catalogue, texts=False)) is None
     assert ops_by_code(in_a_row(catalogue, titles=False)) is None
     assert ops_by_code(in_a_row(catalogue)) is not None
+
+
+#: Lines of a flow with each kind of step that chooses, repeats, reaches out or runs code, as source, branch and target.
+BRANCHES = [
+    ("startAgentflow_0", "", "conditionAgentflow_0"),
+    ("conditionAgentflow_0", "0", "iterationAgentflow_0"),
+    ("conditionAgentflow_0", "1", "humanInputAgentflow_0"),
+    ("iterationAgentflow_0", "each", "httpAgentflow_0"),
+    ("iterationAgentflow_0", "", "directReplyAgentflow_0"),
+    ("humanInputAgentflow_0", "0", "customFunctionAgentflow_0"),
+    ("humanInputAgentflow_0", "1", "loopAgentflow_0"),
+    ("customFunctionAgentflow_0", "", "executeFlowAgentflow_0"),
+]
+ROW = {"type": "string", "value1": "{{ question }}", "operation": "startsWith", "value2": "order"}
+VALUES: dict[str, Any] = {
+    "startAgentflow_0.startInputType": "chatInput",
+    "conditionAgentflow_0.conditions": [ROW],
+    "iterationAgentflow_0.iterationInput": "{{ question }}",
+    "httpAgentflow_0.method": "GET",
+    "httpAgentflow_0.url": "https://shop.example/orders/{{ $iteration }}",
+    "directReplyAgentflow_0.directReplyMessage": "Done.",
+    "humanInputAgentflow_0.humanInputDescriptionType": "fixed",
+    "humanInputAgentflow_0.humanInputDescription": "Shall it go on?",
+    "humanInputAgentflow_0.humanInputEnableFeedback": False,
+    "customFunctionAgentflow_0.customFunctionJavascriptFunction": "return 'yes';",
+    "loopAgentflow_0.loopBackToNode": "humanInputAgentflow_0-Ask",
+    "loopAgentflow_0.maxLoopCount": 3,
+    "executeFlowAgentflow_0.executeFlowSelectedFlow": "11111111-1111-4111-8111-111111111111",
+    "executeFlowAgentflow_0.executeFlowInput": "{{ customFunctionAgentflow_0 }}",
+}
+
+
+def with_branches(catalogue: NodeStore, *, without: str = "") -> PatchRequest:
+    """Request for a new agentflow with all lines and values, but for the values and lines of one name."""
+    ids = dict.fromkeys(end for source, _, target in BRANCHES for end in (source, target))
+    nodes = [PlannedNode(node_id=id_, node_name=id_.partition("_")[0], purpose="x", label="Ask") for id_ in ids]
+    values = [
+        PlannedValue(node_id=place.partition(".")[0], param=place.partition(".")[2], value=value)
+        for place, value in VALUES.items()
+        if place != without
+    ]
+    drawn = [NamedConnection(source=one, output=branch, target=two) for one, branch, two in BRANCHES if two != without]
+    plan = Plan(
+        goal="x", flow_name="x", operation="create", flow_kind="AGENTFLOW", nodes=nodes, values=values,
+        connections=drawn,
+    )  # fmt: skip
+    return PatchRequest(requirement="x", plan=plan, nodes=catalogue)
+
+
+async def test_branches_whose_plan_says_all_lines_and_values_take_no_call(catalogue: NodeStore) -> None:
+    engine = ScriptedEngine({"kind": "nothing_to_change", "reason": "x"})
+    given = with_branches(catalogue)
+    result = await LlmReasoner(engine, ReasoningSettings()).patch(given)
+    assert engine.calls == []
+    assert isinstance(result.value, OpsAnswer)
+    whole = with_planned_values(result.value.ops, given.plan, GraphIR.empty())
+    flow = compile_ops(GraphIR.empty(), whole, catalogue.schemas)
+    assert {(edge.source, edge.target) for edge in flow.graph.edges} == {
+        (one, two) for one, branch, two in BRANCHES if branch != "each"
+    }
+    assert {node.id: node.parent for node in flow.graph.nodes if node.parent} == {
+        "httpAgentflow_0": "iterationAgentflow_0"
+    }
+    found = validate_flow(flow.flow_data, schemas=catalogue.schemas, credentials=None, kind="AGENTFLOW")
+    assert [one.code for one in found if one.severity == "error"] == []
+
+
+#: Values that a default stands in for.
+BY_DEFAULT = {
+    "startAgentflow_0.startInputType",
+    "humanInputAgentflow_0.humanInputDescriptionType",
+    "humanInputAgentflow_0.humanInputEnableFeedback",
+    "loopAgentflow_0.maxLoopCount",
+}
+
+
+@pytest.mark.parametrize("lacking", [*(place for place in VALUES if place not in BY_DEFAULT), "loopAgentflow_0"])
+def test_a_value_or_line_that_the_plan_lacks_is_the_models(lacking: str, catalogue: NodeStore) -> None:
+    assert ops_by_code(with_branches(catalogue, without=lacking)) is None
+
+
+def test_a_request_that_sends_something_says_what(catalogue: NodeStore) -> None:
+    given = with_branches(catalogue)
+    sent = [one if one.param != "method" else one.model_copy(update={"value": "POST"}) for one in given.plan.values]
+    posted = replace(given, plan=given.plan.model_copy(update={"values": sent}))
+    assert ops_by_code(posted) is None
+    body = PlannedValue(node_id="httpAgentflow_0", param="body", value='{"state": "sent"}')
+    assert ops_by_code(replace(given, plan=given.plan.model_copy(update={"values": [*sent, body]})))
 
 
 TWO = ("chatOpenAI", "chatOpenAI", "bufferMemory", "conversationChain")
