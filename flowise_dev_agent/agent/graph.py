@@ -20,7 +20,7 @@ from flowise_dev_agent.agent.context import AgentContext
 from flowise_dev_agent.agent.context_edges import CONTEXT, undeclared
 from flowise_dev_agent.agent.domain import DomainCapability, Domains
 from flowise_dev_agent.agent.emit import NODE_PHASES, artifact_event, node_event
-from flowise_dev_agent.agent.node_artifacts import artifacts_of, artifacts_of_decision
+from flowise_dev_agent.agent.node_artifacts import plan_artifact
 from flowise_dev_agent.agent.nodes import apply, check, intent, patch, plan, plan_approval, review, target
 from flowise_dev_agent.agent.phases import measured
 from flowise_dev_agent.agent.state import AgentState, Update, changed, channel_writes, merged
@@ -157,21 +157,20 @@ class Steps:
         if foreign := undeclared(name, update):
             raise LookupError(f"{name} may not write {', '.join(sorted(foreign))}.")
         after = changed(state, update)
-        for artifact in artifacts_of(name, state, after, update, runtime.context.session_id):
+        if (artifact := plan_artifact(name, state, after, update, runtime.context.session_id)) is not None:
             runtime.stream_writer(artifact_event(name, artifact))
         if (following := _FIXED.get(name)) is not None:
             return following, after, update
         decision = routing.ROUTERS[name][0](after)
-        runtime.stream_writer(_decision_event(name, decision))
-        for artifact in artifacts_of_decision(name, decision, after):
-            runtime.stream_writer(artifact_event(name, artifact))
+        runtime.stream_writer(_decision_event(name, decision, after.iteration))
         return decision.to, after, update
 
 
-def _decision_event(source: str, decision: routing.Decision) -> NodeEvent:
+def _decision_event(source: str, decision: routing.Decision, iteration: int) -> NodeEvent:
     data = DecisionData(
         taken=decision.to,
         why=decision.why,
         candidates=[Candidate(**vars(candidate)) for candidate in decision.candidates],
+        iteration=iteration,
     )
     return node_event(source, data, f"{source} → {decision.to}: {decision.why}")

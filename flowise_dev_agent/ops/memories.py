@@ -8,7 +8,7 @@ from flowise_dev_agent.persistence import Database, NoteRow, Notes, StoredPatter
 from flowise_dev_agent.redaction import holds_secret
 from flowise_dev_agent.schemas.base import view_of
 from flowise_dev_agent.schemas.node_artifacts import Memory, MemoryDetail, MemoryKind, MemoryPage, NewMemory
-from flowise_dev_agent.sessions.views import ids_of_request
+from flowise_dev_agent.sessions.node_artifacts import ids_of_request
 from flowise_dev_agent.texts import text
 
 

@@ -63,12 +63,12 @@ from flowise_dev_agent.sessions.conversation import Conversations
 from flowise_dev_agent.sessions.executor import RunExecutor
 from flowise_dev_agent.sessions.feed import Feed
 from flowise_dev_agent.sessions.flow_writer import FlowWriter
+from flowise_dev_agent.sessions.node_artifacts import ArtifactService
 from flowise_dev_agent.sessions.preview import Previews
 from flowise_dev_agent.sessions.recovery import Recovery
 from flowise_dev_agent.sessions.service import ExpectedCosts, SessionService
 from flowise_dev_agent.sessions.summary import Summaries
 from flowise_dev_agent.sessions.version_history import FlowVersions
-from flowise_dev_agent.sessions.views import ArtifactService
 from flowise_dev_agent.sessions.webhook_payload import render
 from flowise_dev_agent.settings import RetentionSettings, Settings, load_settings
 from flowise_dev_agent.timings import Timings

@@ -21,7 +21,7 @@ from flowise_dev_agent.persistence.instance_nodes import CatalogueHead, Instance
 from flowise_dev_agent.persistence.intents import WriteIntent, WriteIntents
 from flowise_dev_agent.persistence.leftovers import Leftover, Leftovers
 from flowise_dev_agent.persistence.model_capabilities import ModelCapabilityRows
-from flowise_dev_agent.persistence.node_artifacts import ArtifactFilter, ArtifactRow, NodeArtifacts
+from flowise_dev_agent.persistence.node_artifacts import ArtifactFilter, ArtifactRow, LoggedStep, NodeArtifacts
 from flowise_dev_agent.persistence.notes import NoteRow, Notes
 from flowise_dev_agent.persistence.pattern_rows import NewPattern, Patterns, StoredPattern
 from flowise_dev_agent.persistence.queue import Queue

@@ -1,4 +1,4 @@
-"""Reads artifacts of steps, by session, node or pattern. `events` stores them."""
+"""Reads artifacts of steps, by session, node or pattern, and what others are made of. `events` stores both."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,6 +13,16 @@ from flowise_dev_agent.texts import text
 _COLUMNS: Final[LiteralString] = (
     "id, session_id, run_id, kind, node, memory_id, payload, request_id, correlation_id, audit_seq, created_at"
 )
+_STEPS: Final = """
+    SELECT * FROM (
+        SELECT seq, ts, run_id, type, node, data, (SELECT caller FROM runs WHERE runs.id = run_id) AS caller,
+            (SELECT max(answer.seq) FROM audit_log AS answer WHERE answer.chain = session_id AND answer.ts <= step.ts
+                AND (action LIKE 'plan_approval.%%' OR action LIKE 'result_review.%%')) AS audit_seq
+        FROM session_events AS step
+        WHERE session_id = %(session_id)s AND type IN ('decision', 'node_end', 'done')
+        ORDER BY seq DESC LIMIT 5000
+    ) AS newest ORDER BY seq
+"""
 _CONDITIONS: Final[Mapping[str, LiteralString]] = {
     "session_id": "session_id = %(session_id)s",
     "run_id": "run_id = %(run_id)s",
@@ -37,6 +47,20 @@ class ArtifactRow:
     correlation_id: str | None
     audit_seq: int | None
     created_at: datetime
+
+
+@dataclass(frozen=True)
+class LoggedStep:
+    """An event that says how a session went on. `audit_seq` is the row of the last answer before it."""
+
+    seq: int
+    ts: datetime
+    run_id: UUID | None
+    type: str
+    node: str | None
+    data: dict[str, Any]
+    caller: dict[str, Any] | None
+    audit_seq: int | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,6 +106,17 @@ class NodeArtifacts:
                 hint=text("error.no_artifact_hint"),
             )
         return rows[0]
+
+    async def of_session(self, session_id: UUID) -> list[ArtifactRow]:
+        """The newest stored artifacts of plans and memories of a session, newest first, at most a thousand."""
+        return await self._rows(
+            "session_id = %(session_id)s AND kind IN ('plan', 'memory') ORDER BY created_at DESC, id LIMIT 1000",
+            {"session_id": session_id},
+        )
+
+    async def steps(self, session_id: UUID) -> list[LoggedStep]:
+        """The decisions, ends of steps and the end of a session, in order: the newest 5 000."""
+        return await self._database.rows(LoggedStep, _STEPS, {"session_id": session_id})
 
     async def _rows(self, condition: LiteralString, params: Mapping[str, Any]) -> list[ArtifactRow]:
         return await self._database.rows(

@@ -83,6 +83,7 @@ class DecisionData(EventData):
     taken: str | None = None
     why: str = ""
     candidates: list[Candidate] = Field(default_factory=list)
+    iteration: int = Field(default=0, description="Of the session, after the step.")
     codes: list[str] = Field(default_factory=list, description="Codes of findings.")
     chatflow_id: str | None = None
     where: Literal["live", "work"] | None = Field(

@@ -1,17 +1,13 @@
 """Views of rows for clients."""
 
 from typing import TYPE_CHECKING, Any
-from uuid import UUID
 
-from flowise_dev_agent.caller import current_request
 from flowise_dev_agent.flows.views import ChatflowLink
-from flowise_dev_agent.persistence import ArtifactFilter, ArtifactRow, NodeArtifacts, Sessions
 from flowise_dev_agent.persistence.read_model import public_status
-from flowise_dev_agent.schemas.base import Failure, read, read_as, view_of
+from flowise_dev_agent.schemas.base import Failure, read, read_as
 from flowise_dev_agent.schemas.etags import session_etag
 from flowise_dev_agent.schemas.events import SessionEvent, session_event
 from flowise_dev_agent.schemas.interrupts import INTERRUPT, Interrupt, ListedInterrupt
-from flowise_dev_agent.schemas.node_artifacts import ArtifactDetail, ArtifactPage, ArtifactView, read_payload
 from flowise_dev_agent.schemas.session import ApprovedPlan, ListedSession, ResultView, SessionView
 from flowise_dev_agent.schemas.usage import DegradedPhase, PhaseMetrics, Totals
 
@@ -81,39 +77,3 @@ def _common(row: "SessionRow", link: ChatflowLink) -> dict[str, Any]:
         "created_at": row.created_at,
         "updated_at": row.updated_at,
     }
-
-
-class ArtifactService:
-    """Artifacts for REST, MCP and the client. Raises SessionNotFoundError for an unknown session."""
-
-    def __init__(self, artifacts: NodeArtifacts, sessions: Sessions) -> None:
-        self._artifacts = artifacts
-        self._sessions = sessions
-
-    async def page(self, which: ArtifactFilter, *, limit: int, offset: int, **scope: Any) -> ArtifactPage:
-        """A page of artifacts, newest first. `scope` are the ids in the caller's request."""
-        await self._check(which.session_id)
-        rows, count = await self._artifacts.page(which, limit=limit, offset=offset)
-        items = [_view(row) for row in rows]
-        return ArtifactPage(**scope, **ids_of_request(), count=count, limit=limit, offset=offset, items=items)
-
-    async def get(self, artifact_id: UUID, which: ArtifactFilter, **scope: Any) -> ArtifactDetail:
-        """One artifact. Raises ArtifactNotFoundError."""
-        await self._check(which.session_id)
-        return ArtifactDetail(**scope, **ids_of_request(), item=_view(await self._artifacts.get(artifact_id, which)))
-
-    async def _check(self, session_id: UUID | None) -> None:
-        if session_id is not None:
-            await self._sessions.get(session_id)
-
-
-def ids_of_request() -> dict[str, Any]:
-    """Ids of the current request, which every envelope carries."""
-    request = current_request()
-    return {"request_id": request.id, "correlation_id": request.trace_id}
-
-
-def _view(row: ArtifactRow) -> ArtifactView:
-    payload = read_payload({**row.payload, "artifact_type": row.kind})
-    ids = {"flowchart_id": row.session_id, "flowchart_run_id": row.run_id, "flowchart_node_id": row.node}
-    return view_of(ArtifactView, row, **ids, artifact_type=payload.artifact_type, payload=payload)

@@ -236,23 +236,16 @@ class RetentionSettings(Group):
     attachments_days: float = Field(default=90, ge=0, alias="RETENTION_ATTACHMENTS_DAYS")
     #: Drafts that failed sessions left on Flowise; those of other sessions are removed within an hour.
     drafts_days: float = Field(default=7, ge=0, alias="RETENTION_DRAFTS_DAYS")
-    #: Artifacts of steps, by kind: until the session is deleted, by age, by number (of a session and node), or both.
+    #: Stored artifacts of steps: until the session is deleted, by age, by number (of a session and node), or both.
     mode_plan: RetentionMode = Field(default="forever", alias="RETENTION_MODE_PLAN")
     mode_memory: RetentionMode = Field(default="forever", alias="RETENTION_MODE_MEMORY")
-    mode_milestone: RetentionMode = Field(default="forever", alias="RETENTION_MODE_MILESTONE")
-    mode_decision: RetentionMode = Field(default="forever", alias="RETENTION_MODE_DECISION")
     ttl_seconds: float = Field(default=3_600, gt=0, alias="RETENTION_TTL_SECONDS")
     max_count: int = Field(default=25, ge=1, alias="RETENTION_MAX_COUNT")
 
     @property
     def modes(self) -> dict[str, RetentionMode]:
         """Retention mode of the artifacts of each kind."""
-        return {
-            "plan": self.mode_plan,
-            "memory": self.mode_memory,
-            "milestone": self.mode_milestone,
-            "decision": self.mode_decision,
-        }
+        return {"plan": self.mode_plan, "memory": self.mode_memory}
 
 
 class ServerSettings(Group):

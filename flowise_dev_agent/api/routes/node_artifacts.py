@@ -11,7 +11,7 @@ from flowise_dev_agent.api.responses import declared
 from flowise_dev_agent.api.routing import Routes
 from flowise_dev_agent.persistence import ArtifactFilter
 from flowise_dev_agent.schemas.node_artifacts import ArtifactDetail, ArtifactKind, ArtifactPage
-from flowise_dev_agent.sessions.views import ArtifactService
+from flowise_dev_agent.sessions.node_artifacts import ArtifactService
 
 router = Routes(tags=["artifacts"])
 

@@ -233,9 +233,7 @@ async def test_a_statement_and_an_idle_transaction_are_ended_by_the_server(datab
     assert await database.fetch_one("SELECT 1 AS one") == {"one": 1}
 
 
-async def artifacts(
-    database: Database, *, ages: list[float], kind: str = "decision", node: str = "plan_v2"
-) -> uuid.UUID:
+async def artifacts(database: Database, *, ages: list[float], kind: str = "memory", node: str = "plan_v2") -> uuid.UUID:
     """A session with an artifact of each age in seconds."""
     session_id, lease = await add_run(database)
     now = datetime.now(UTC)
@@ -271,7 +269,7 @@ async def test_artifacts_of_steps_go_by_the_mode_of_their_kind(
 ) -> None:
     session_id = await artifacts(database, ages=[10, 20, 30, 900, 1000])
     other_kind = await artifacts(database, ages=[1000], kind="plan")
-    settings = {"RETENTION_MODE_DECISION": mode, "RETENTION_TTL_SECONDS": 600, "RETENTION_MAX_COUNT": 4}
+    settings = {"RETENTION_MODE_MEMORY": mode, "RETENTION_TTL_SECONDS": 600, "RETENTION_MAX_COUNT": 4}
     removed = await retention(database, sessions, **settings).pass_once()
     assert await ages_left(database, session_id) == left
     assert removed["node_artifacts"] == 5 - len(left)
@@ -280,7 +278,7 @@ async def test_artifacts_of_steps_go_by_the_mode_of_their_kind(
 
 async def test_the_number_of_artifacts_counts_by_session_kind_and_node(database: Database, sessions: Sessions) -> None:
     kept = [await artifacts(database, ages=[10, 20], node=node) for node in ("plan_v2", "evaluate")]
-    settings = {"RETENTION_MODE_DECISION": "ttl_max_count", "RETENTION_TTL_SECONDS": 600, "RETENTION_MAX_COUNT": 1}
+    settings = {"RETENTION_MODE_MEMORY": "ttl_max_count", "RETENTION_TTL_SECONDS": 600, "RETENTION_MAX_COUNT": 1}
     await retention(database, sessions, **settings).pass_once()
     assert [await ages_left(database, session_id) for session_id in kept] == [[10], [10]]
 

@@ -26,6 +26,7 @@ from tests.chaos.fake_flowise import FakeFlowise
 from tests.support.sessions import ASSISTANT, ASSISTANT_TEXT
 
 KEY = "artifacts"
+KINDS = ("plan", "memory", "milestone", "decision")
 TRACE_ID = "4bf92f3577b34da6a3ce929d0e0e4736"
 
 
@@ -101,6 +102,9 @@ async def test_an_accepted_session_leaves_artifacts_of_every_kind(http: httpx2.A
     acceptance = next(item for item in milestones if item["payload"]["milestone"]["milestone_key"] == "acceptance")
     assert acceptance["payload"]["action"] == "mark_complete"
     assert acceptance["payload"]["milestone"]["detail"] == "accepted"
+    planned = next(item for item in milestones if item["flowchart_node_id"] == "hitl_plan_v2")
+    assert (planned["audit_seq"], planned["request_id"]) == (rows_of["plan_approval.approve"], "my-approve")
+    assert planned["correlation_id"] == TRACE_ID
 
     path = f"/flowcharts/{session}/nodes/hitl_plan_v2/decision-artifacts"
     decisions = await read(http, path)
@@ -254,10 +258,15 @@ async def test_pages_filters_events_and_unknown_ids_of_artifacts(http: httpx2.As
     assert (nowhere.status_code, nowhere.json()["code"]) == (404, "session_not_found")
     assert (elsewhere.status_code, elsewhere.json()["code"]) == (404, "artifact_not_found")
 
-    # Each artifact has an event that refers to it.
+    # Each stored artifact has an event that refers to it; the others are read off the log, one for each decision.
     events = await read(http, f"/sessions/{session}/events", type="node_artifact:persisted", limit=200)
-    artifacts = await read(http, f"/sessions/{session}/artifacts", limit=200)
-    assert {event["data"]["artifact_id"] for event in events["events"]} == {item["id"] for item in artifacts["items"]}
+    artifacts = (await read(http, f"/sessions/{session}/artifacts", limit=200))["items"]
+    kinds = {kind: {item["id"] for item in artifacts if item["artifact_type"] == kind} for kind in KINDS}
+    assert {event["data"]["artifact_id"] for event in events["events"]} == kinds["plan"] | kinds["memory"]
+    decided = await read(http, f"/sessions/{session}/events", type="decision", limit=200)
+    assert len(kinds["decision"]) == len(decided["events"]) > 0
+    assert artifacts == sorted(artifacts, key=lambda item: item["created_at"], reverse=True)
+    assert {item["id"] for item in whole["items"]} == kinds["milestone"]
     data = events["events"][0]["data"]
     one = await read(http, data["reference"])
     assert one["item"]["id"] == data["artifact_id"]
