@@ -97,11 +97,12 @@ class FlowiseUnreachableError(FlowiseError, code="flowise_unreachable", transien
 
 
 class FlowiseTimeoutError(FlowiseError, code="flowise_timeout", status=504, transient=True):
-    """No answer in time. For a write this is ambiguous: it may have happened."""
+    """No answer in time, or a proxy waited no longer. For a write this is ambiguous: it may have happened."""
 
 
 class FlowiseConnectionLostError(FlowiseError, code="flowise_connection_lost", transient=True):
-    """The connection broke after the request was sent. For a write this is ambiguous: it may have happened."""
+    """The connection broke after the request was sent, or a proxy says so. For a write this is ambiguous: it may have
+    happened."""
 
 
 class FlowiseAuthError(FlowiseError, code="flowise_auth"):
@@ -121,7 +122,7 @@ class FlowiseRateLimitedError(FlowiseError, code="flowise_rate_limited", transie
 
 
 class FlowiseServerError(FlowiseError, code="flowise_server_error"):
-    """5xx. Flowise answers 500 to almost every mistake, so this is not transient by itself."""
+    """500, of a prediction any 5xx. Flowise answers 500 to almost every mistake, so this is not transient by itself."""
 
 
 class FlowiseUnexpectedResponseError(FlowiseError, code="flowise_unexpected_response"):

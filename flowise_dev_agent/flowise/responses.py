@@ -13,17 +13,21 @@ import httpx2
 
 from flowise_dev_agent.errors import (
     FlowiseAuthError,
+    FlowiseConnectionLostError,
     FlowiseError,
     FlowiseNotFoundError,
     FlowiseRateLimitedError,
     FlowiseRejectedError,
     FlowiseServerError,
+    FlowiseTimeoutError,
     FlowiseUnexpectedResponseError,
 )
 from flowise_dev_agent.redaction import masked
 from flowise_dev_agent.texts import text
 
 _MESSAGE_CHARS = 2000
+#: Statuses by which proxies say that Flowise has not answered in time.
+_LATE = frozenset({504, 524})
 # Escapes that JSON can carry and Postgres cannot: NUL, and half of a surrogate pair.
 _UNSTORABLE_ESCAPE = re.compile(rb"\\u(?:0000|[dD][89a-fA-F])")
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
@@ -111,6 +115,9 @@ def _classify(status: int, said: str, call: str) -> tuple[type[FlowiseError], st
     if status >= 500:
         if predicting and _PROTECTED_FLOW.search(said):
             return FlowiseAuthError, text("error.flow_own_key")
+        if status > 500 and not predicting:
+            # Of a proxy: Flowise, which answers 500 itself, may be at work on the request.
+            return FlowiseTimeoutError if status in _LATE else FlowiseConnectionLostError, None
         return FlowiseServerError, None
     if status < 400:
         return FlowiseUnexpectedResponseError, None

@@ -22,8 +22,6 @@ EMBED_SECS: Final = 600.0
 #: How long what an earlier call has begun is waited for, and how often it is looked at.
 WAIT_SECS: Final = 120.0
 LOOK_SECS: Final = 2.0
-#: Flowise's own errors; those of a proxy in front of it say nothing about the end.
-FAILED: Final = 500
 
 Progress = Callable[[str], None]
 
@@ -150,8 +148,6 @@ class StoreFiles(WriteSteps):
                 only = None if vectors.record_manager else loader.id
                 return await self._client.insert_vectors(store_id, vectors, loader_id=only, timeout=EMBED_SECS)
             except FlowiseServerError as error:
-                if error.details.get("status") != FAILED:
-                    raise
                 result = {"store_id": store_id}
                 await self._intents.finish(self._lease, intent.key, status="failed", result=result)
                 raise WriteFailedError(

@@ -26,7 +26,6 @@ from flowise_dev_agent.flowise.flow_tags import store_tag
 from flowise_dev_agent.publish.outcomes import stated
 from flowise_dev_agent.publish.store_files import (
     EMBED_SECS,
-    FAILED,
     LOOK_SECS,
     WAIT_SECS,
     Progress,
@@ -119,8 +118,6 @@ class StoreSteps(StoreFiles):
             try:
                 return await self._client.upsert_vectors(chatflow_id, node_id, timeout=EMBED_SECS)
             except FlowiseServerError as error:
-                if error.details.get("status") != FAILED:
-                    raise
                 await self._intents.finish(self._lease, intent.key, status="failed", result={"node_id": node_id})
                 said = error.details.get("flowise_message")
                 raise WriteFailedError(text("error.vectors_not_filled", node=node_id, said=str(said))) from error
@@ -243,8 +240,6 @@ class StoreSteps(StoreFiles):
             try:
                 return await self._client.insert_vectors(store_id, vectors, timeout=EMBED_SECS)
             except FlowiseServerError as error:
-                if error.details.get("status") != FAILED:
-                    raise
                 # It is over: what it has written is in a collection that no other try uses.
                 result = {"store_id": store_id}
                 await self._intents.finish(self._lease, intent.key, status="failed", result=result)

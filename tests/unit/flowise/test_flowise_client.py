@@ -90,7 +90,12 @@ HTML = httpx2.Response(200, html="<!DOCTYPE html><html><head><title>Flowise</tit
             "not found",
         ),
         (httpx2.Response(429, text="Too many", headers={"retry-after": "60"}), FlowiseRateLimitedError, "Too many"),
-        (httpx2.Response(502, html="<html><title>Bad Gateway</title></html>"), FlowiseServerError, "Bad Gateway"),
+        (
+            httpx2.Response(502, html="<html><title>Bad Gateway</title></html>"),
+            FlowiseConnectionLostError,
+            "Bad Gateway",
+        ),
+        (httpx2.Response(504, html="<html><title>Too late</title></html>"), FlowiseTimeoutError, "Too late"),
         (httpx2.Response(413, text=""), FlowiseRejectedError, "no explanation"),
         (httpx2.Response(308, headers={"location": "https://x/"}), FlowiseUnexpectedResponseError, "https://x/"),
         (HTML, FlowiseUnexpectedResponseError, "text/html"),

@@ -27,7 +27,9 @@ from flowise_dev_agent.publish import (
     Written,
     create_draft,
     draft_columns,
+    draft_tag,
     flow_tag,
+    remove_unclaimed,
 )
 from flowise_dev_agent.publish.steps import _KEYS
 from flowise_dev_agent.schemas.change import Conflict
@@ -593,3 +595,79 @@ async def test_settings_are_written_with_the_flow_once_and_put_back_with_it(desk
         chatflow_id=first.chatflow_id, flow_data=FLOW, sha256=payload_sha256(FLOW), iteration=2, settings=as_kept({})
     )
     assert desk.flowise.flows[first.chatflow_id].chatbot_config == '{"title":"Shop"}'
+
+
+async def test_a_draft_that_is_adopted_is_read_back(desk: Desk) -> None:
+    desk.flowise.before["create"] = desk.flowise.lose(FlowiseTimeoutError)
+    with pytest.raises(FlowiseTimeoutError):
+        await make_draft(desk)
+    await desk.flowise.create_chatflow(ChatflowCreate(name="Bot", flow_data=FLOW, category=draft_tag(str(SESSION))))
+
+    def saved() -> None:
+        desk.flowise.flows = {
+            id_: row.model_copy(update={"flow_data": MINE}) for id_, row in desk.flowise.flows.items()
+        }
+
+    desk.flowise.before["get"] = saved
+    with pytest.raises(WriteFailedError):
+        await make_draft(desk)
+
+
+async def make_draft(desk: Desk) -> Written:
+    return await desk.again().create(
+        name="Bot", flow_data=FLOW, kind="CHATFLOW", validated_sha256=payload_sha256(FLOW), iteration=0, role="draft"
+    )
+
+
+async def test_what_a_draft_holds_is_no_version(desk: Desk) -> None:
+    draft = await make_draft(desk)
+    await desk.again().update(
+        chatflow_id=draft.chatflow_id,
+        flow_data=OTHER,
+        validated_sha256=payload_sha256(OTHER),
+        base=draft.base,
+        iteration=1,
+        role="draft",
+    )
+    assert desk.versions.rows == []
+
+
+async def test_p91_an_acceptance_that_is_repeated_undoes_nothing_that_came_after_it(desk: Desk) -> None:
+    made = await desk.create()
+    await desk.again().accept(chatflow_id=made.chatflow_id, deploy=True, iteration=0)
+    await desk.flowise.update_chatflow(made.chatflow_id, deployed=False)
+    await desk.again().accept(chatflow_id=made.chatflow_id, deploy=True, iteration=0)
+    assert not desk.flowise.flows[made.chatflow_id].deployed
+
+
+@pytest.mark.parametrize("delete", [True, False])
+async def test_p89_a_flow_is_taken_back_unless_it_was_changed_in_the_same_second(desk: Desk, delete: bool) -> None:
+    made = await desk.create()
+    row = desk.flowise.flows[made.chatflow_id]
+    desk.flowise.flows[made.chatflow_id] = row.model_copy(update={"flow_data": MINE})
+    back = {"chatflow_id": made.chatflow_id, "sha256": made.sha256, "delete": delete, "iteration": 0}
+    with pytest.raises(StaleBaseError):
+        await desk.again().take_back(**back)
+    desk.flowise.flows[made.chatflow_id] = row
+    await desk.again().take_back(**back)
+    assert (made.chatflow_id in desk.flowise.flows) != delete
+    assert [call for call in desk.flowise.calls if call != "create"] == (["delete"] if delete else [])
+
+
+async def test_what_was_read_a_moment_ago_stands_for_its_own_flow_only(desk: Desk) -> None:
+    publisher = desk.again()
+    made = await desk.create()
+    other = desk.flowise.add(ChatflowCreate(name="Other", flow_data=OTHER))
+    assert (await publisher.current(made.chatflow_id)).id == made.chatflow_id
+    await publisher.read(made.chatflow_id)
+    assert (await publisher.current(other.id)).id == other.id
+
+
+@pytest.mark.parametrize("change", [{}, {"deployed": True}, {"is_public": True}, {"flow_data": MINE}, {"name": "Mine"}])
+async def test_p89_only_what_is_as_a_session_left_it_is_removed(desk: Desk, change: dict[str, Any]) -> None:
+    tag = flow_tag(str(SESSION))
+    row = desk.flowise.add(ChatflowCreate(name="Bot", flow_data=FLOW, category=tag))
+    await desk.flowise.update_chatflow(row.id, **change)
+    client: Any = desk.flowise
+    removed = await remove_unclaimed(client, row.id, tag=tag, names=["Bot"], texts=[payload_sha256(FLOW)])
+    assert removed == (not change) == (row.id not in desk.flowise.flows)

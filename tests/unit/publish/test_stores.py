@@ -7,8 +7,10 @@ import pytest
 
 from flowise_dev_agent.errors import (
     FlowiseConnectionLostError,
+    FlowiseError,
     FlowiseNotFoundError,
     FlowiseServerError,
+    FlowiseTimeoutError,
     WriteFailedError,
 )
 from flowise_dev_agent.flowise.document_stores import (
@@ -44,7 +46,12 @@ class Stores:
         self.rows = {MODEL.id: MODEL}
         self.lost, self.failing = lost, failing
         self.collections: list[object] = []
-        self.made = self.read = 0
+        self.embedded: list[str | None] = []
+        self.vectors_gone: list[str] = []
+        self.queries: list[str] = []
+        self.made = self.read = self.upserted = 0
+        self.pieces = 3
+        self.error: type[FlowiseError] = FlowiseServerError
         self.finds = True
 
     def _answer(self, call: str) -> None:
@@ -87,23 +94,50 @@ class Stores:
 
     async def process_loader(self, store_id: str, loader: LoaderSpec, *, timeout: float) -> int:  # noqa: ASYNC109
         self.read += 1
-        self._set_loader(store_id, loader, "SYNC", 3)
+        self._set_loader(store_id, loader, "SYNC", self.pieces)
         self._answer("process")
-        return 3
+        return self.pieces
 
-    async def insert_vectors(self, store_id: str, vectors: VectorSpec, *, timeout: float) -> int:  # noqa: ASYNC109
+    async def insert_vectors(
+        self,
+        store_id: str,
+        vectors: VectorSpec,
+        *,
+        loader_id: str | None = None,
+        timeout: float,  # noqa: ASYNC109
+    ) -> int:
         self.collections.append(vectors.vector_store.config["tableName"])
+        self.embedded.append(loader_id)
         config = {"vector_store_config": vectors.vector_store, "embedding_config": vectors.embedding}
         failed = self.failing == "insert"
         status = "UPSERTING" if failed else "UPSERTED"
         self.rows[store_id] = self.rows[store_id].model_copy(update={**config, "status": status})
         if failed:
             self.failing = ""
-            raise FlowiseServerError("It failed.", details={"status": 500, "flowise_message": "no such host"})
+            raise self.error("It failed.", details={"flowise_message": "no such host"})
         self._answer("insert")
         return 3
 
+    async def delete_vectors(self, store_id: str, loader_id: str, *, timeout: float) -> None:  # noqa: ASYNC109
+        self.vectors_gone.append(loader_id)
+
+    async def delete_loader(self, store_id: str, loader_id: str) -> None:
+        row = self.rows[store_id]
+        self.rows[store_id] = row.model_copy(update={"loaders": [one for one in row.loaders if one.id != loader_id]})
+
+    async def upserts(self, chatflow_id: str) -> list[int]:
+        return [3] * self.upserted
+
+    async def upsert_vectors(self, chatflow_id: str, node_id: str, *, timeout: float) -> int:  # noqa: ASYNC109
+        if self.failing == "upsert":
+            self.failing = ""
+            raise self.error("It failed.", details={"flowise_message": "no such host"})
+        self.upserted += 1
+        self._answer("upsert")
+        return 3
+
     async def query_document_store(self, store_id: str, query: str) -> list[FoundDocument]:
+        self.queries.append(query)
         return [FoundDocument(page_content=query)] if self.finds else []
 
 
@@ -123,6 +157,10 @@ class Desk:
     async def make(self, spec: StoreSpec = SPEC) -> MadeStore:
         return await self.worker().make_store(spec, self.said.append)
 
+    def told(self, op: str) -> list[str]:
+        """States of the writes of a kind."""
+        return [row.status for row in self.intents.rows.values() if row.op == op]
+
     @property
     def own(self) -> list[DocumentStore]:
         return [row for row in self.server.rows.values() if row.id != MODEL.id]
@@ -133,6 +171,7 @@ async def test_a_store_takes_configuration_and_credentials_of_its_model_and_a_co
     made = await desk.make()
     (row,) = desk.own
     assert (made.id, made.chunks, made.embedded) == (row.id, 3, 3)
+    assert desk.server.queries == ["vacation"]
     assert row.embedding_config == MODEL.embedding_config
     assert row.vector_store_config is not None
     config = dict(row.vector_store_config.config)
@@ -155,6 +194,25 @@ async def test_a_lost_answer_makes_no_second_store_and_embeds_nothing_twice(lost
     again = await desk.make()
     assert [row.id for row in desk.own] == [made.id] == [again.id]
     assert (len(desk.server.collections), desk.server.read) == (1, 1)
+
+
+async def test_an_insert_that_a_proxy_ended_may_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    desk = Desk(Stores(failing="insert"))
+    desk.server.error = FlowiseTimeoutError
+    monkeypatch.setattr(store_files, "WAIT_SECS", 0.0)
+    with pytest.raises(FlowiseTimeoutError):
+        await desk.make()
+    assert desk.told("store_embed") == ["open"]
+
+
+async def test_a_source_without_text_is_read_again_when_it_is_tried_again() -> None:
+    desk = Desk(Stores())
+    desk.server.pieces = 0
+    with pytest.raises(WriteFailedError, match="text"):
+        await desk.make()
+    desk.server.pieces = 3
+    assert (await desk.make()).chunks == 3
+    assert desk.server.read == 2
 
 
 async def test_a_store_that_another_worker_was_about_to_make_is_found_by_its_tag() -> None:
@@ -243,6 +301,17 @@ async def test_a_store_is_deleted_once_and_what_stays_is_named(lost: str) -> Non
     assert desk.own == []
     assert await desk.worker().delete_store(made.id) == left
     assert await desk.worker().own_stores() == {}
+
+
+async def test_a_store_is_the_sessions_from_its_create_to_its_delete_only() -> None:
+    desk = Desk(Stores())
+    worker = desk.worker()
+    await worker._open("store_create", iteration=0, sha256="lost", tag="t", name="Lost")
+    made = await desk.make()
+    await worker.take_store(MODEL.id)
+    own = await worker.own_stores()
+    await worker._open("store_delete", iteration=0, target_id=made.id)
+    assert own == await worker.own_stores() == {"Handbook": made.id}
 
 
 async def test_pieces_that_the_flow_keeps_in_memory_are_not_embedded() -> None:
