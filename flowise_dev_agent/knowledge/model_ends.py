@@ -9,7 +9,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from functools import cache
 from importlib.resources import files
@@ -62,8 +62,9 @@ PROVIDERS: Final[Mapping[str, str]] = {
 LIST_METHOD: Final = "listModels"
 #: Seconds for all lists together; without them the replacement that the source names is offered.
 _LOOKUP_SECS: Final = 5.0
-#: Seconds for which a list, or that there was none, is kept.
+#: Seconds for which a list is kept, and for which a server that gave none is not asked again.
 _KEPT_SECS: Final = 600.0
+_RETRY_SECS: Final = 60.0
 
 #: An option that may be offered: ids go into prompts and sentences.
 _ID: Final = re.compile(r"[A-Za-z0-9][\w.:/@+-]{0,119}")
@@ -91,7 +92,18 @@ class _List(NamedTuple):
     until: float
 
 
-_KEPT: Final[WeakKeyDictionary[FlowiseClient, dict[str, _List]]] = WeakKeyDictionary()
+_NO_LIST: Final = _List((), -math.inf)
+
+
+@dataclass
+class _Kept:
+    """Lists of a server. Who comes while they are asked for waits for them."""
+
+    asking: asyncio.Lock = field(default_factory=asyncio.Lock)
+    lists: dict[str, _List] = field(default_factory=dict[str, _List])
+
+
+_KEPT: Final[WeakKeyDictionary[FlowiseClient, _Kept]] = WeakKeyDictionary()
 
 
 class AnnouncedEnd(BaseModel):
@@ -251,20 +263,23 @@ async def used_models(
 
 async def listed_models(node_types: Iterable[str], client: FlowiseClient) -> dict[str, tuple[str, ...]]:
     """Names of the models that the server lists, by node type; empty where it gives none in time."""
-    kept = _KEPT.setdefault(client, {})
-    now = monotonic()
-    wanted = sorted(one for one in node_types if one not in kept or kept[one].until < now)
+    kept = _KEPT.setdefault(client, _Kept())
 
     async def read(node_type: str) -> None:
-        # A server that cannot reach its source of models lets its caller wait: it is not asked again at once.
-        kept[node_type] = _List((), now + _KEPT_SECS)
         with suppress(FlowiseError):
             options = await client.node_options(node_type, LIST_METHOD)
             names = (str(one["name"]) for one in options if "name" in one)
-            kept[node_type] = _List(tuple(name for name in names if _ID.fullmatch(name)), now + _KEPT_SECS)
+            kept.lists[node_type] = _List(tuple(filter(_ID.fullmatch, names)), monotonic() + _KEPT_SECS)
 
-    with suppress(TimeoutError):
-        async with asyncio.timeout(_LOOKUP_SECS), asyncio.TaskGroup() as group:
-            for node_type in wanted:
-                group.create_task(read(node_type))
-    return {node_type: one.names for node_type, one in kept.items()}
+    async with kept.asking:
+        now = monotonic()
+        wanted = sorted(one for one in node_types if kept.lists.get(one, _NO_LIST).until < now)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_LOOKUP_SECS), asyncio.TaskGroup() as group:
+                for node_type in wanted:
+                    group.create_task(read(node_type))
+        # A server that cannot reach its source of models lets its caller wait: it is not asked again at once.
+        for node_type in wanted:
+            if kept.lists.get(node_type, _NO_LIST).until < now:
+                kept.lists[node_type] = _List((), now + _RETRY_SECS)
+    return {node_type: one.names for node_type, one in kept.lists.items()}

@@ -53,6 +53,7 @@ class Server:
     async def node_options(self, name: str, method: str) -> list[OptionEntry]:
         self.calls.append(name)
         assert method == "listModels"
+        await asyncio.sleep(0)
         if self.waits:
             await asyncio.Event().wait()
         if self.error:
@@ -165,6 +166,13 @@ async def test_the_servers_list_decides_and_is_asked_for_once() -> None:
     ]
     every = await used_models(uses, client(server), ending_only=False, on=DAY)
     assert [(one.use.model, one.end is None, one.newest) for one in every][1] == ("gpt-5.4", True, "gpt-5.5")
+    assert server.calls == ["chatOpenAI"]
+
+
+async def test_who_comes_while_the_server_is_asked_waits_for_its_list() -> None:
+    server = Server({"chatOpenAI": OPENAI})
+    found = await asyncio.gather(*(used_models([use("gpt-4o")], client(server), on=DAY) for _ in range(3)))
+    assert {one.newest for (one,) in found} == {"gpt-5.5"}
     assert server.calls == ["chatOpenAI"]
 
 
