@@ -7,7 +7,7 @@ import pytest
 from flowise_dev_agent.devkit.standin import ModelStandIn
 from flowise_dev_agent.flowise import FlowiseClient
 from tests.e2e.people import MakeService, SharedService, answer, events_of, http_of, ok, start
-from tests.e2e.scripted import REQUIREMENT, SUPPORT, model_environment, script
+from tests.e2e.scripted import CHOSEN, REQUIREMENT, model_environment, script
 from tests.support.sessions import ASSISTANT
 
 KEY = "e2e-key"
@@ -93,7 +93,7 @@ async def test_the_same_with_a_model_behind_the_real_sdk(
 ) -> None:
     """The stand-in speaks the provider's protocol; its answers follow the schemas that the engine asks with."""
     before = {row.id async for row in flowise_client.iter_chatflows()}
-    phases = script(standin, SUPPORT)
+    phases = script(standin, CHOSEN)
     service = await shared_service(**model_environment(standin, engine))
     async with http_of(service) as http:
         view = await start(http, REQUIREMENT)
