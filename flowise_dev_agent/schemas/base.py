@@ -1,12 +1,12 @@
 """Base classes of the shared models: strict fields, stored versions, size limits, texts by code."""
 
 from collections.abc import Iterator, Mapping
+from importlib.util import find_spec
 from typing import Annotated, Any, Literal, Self, TypeAlias, TypeVar, cast
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, model_validator
 
 from flowise_dev_agent.errors import AgentError
-from flowise_dev_agent.patch.model.addresses import named_origin
 from flowise_dev_agent.patch.model.json_text import JsonObject, JsonValue
 from flowise_dev_agent.sanitize import json_size
 from flowise_dev_agent.texts import Param, Text
@@ -21,8 +21,17 @@ T = TypeVar("T")
 Maybe = Annotated[T | None, BeforeValidator(lambda value: None if value == {} else value)]
 
 
+def _as_origin(text: str) -> str:
+    """Read an address as Flowise does. Clients are installed without its parser: for them the service reads it."""
+    if find_spec("ada_url") is None:
+        return text
+    from flowise_dev_agent.patch.model.addresses import named_origin
+
+    return named_origin(text)
+
+
 #: Address that tests really call: scheme, host and port.
-CalledAddress = Annotated[str, Field(max_length=300), AfterValidator(named_origin)]
+CalledAddress = Annotated[str, Field(max_length=300), AfterValidator(_as_origin)]
 
 
 class Contract(BaseModel):

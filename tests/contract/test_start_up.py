@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+from importlib.metadata import packages_distributions
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -38,6 +39,24 @@ def test_commands_that_ask_a_service_load_its_client_only() -> None:
     )
     assert "httpx2" in modules
     assert not (SERVICE | PROVIDERS | {"markdown_it", "flowise_dev_agent.agent"}) & modules
+
+
+def test_p80_clients_need_only_what_their_lock_has() -> None:
+    locked = set(re.findall(r"^([a-z0-9-]+)==", (ROOT / "locks" / "client.lock").read_text("utf-8"), re.MULTILINE))
+    lacking = {
+        module
+        for module, made_of in packages_distributions().items()
+        if not locked & {name.lower().replace("_", "-") for name in made_of}
+    }
+    assert {"fastapi", "ada_url"} <= lacking
+    cli = "flowise_dev_agent.cli"
+    modules = loaded(
+        # Python refuses to import what is None there.
+        f"sys.modules.update(dict.fromkeys({sorted(lacking)})); import {cli}.main, {cli}.answers, {cli}.build,"
+        f" {cli}.files, {cli}.flow_tests, {cli}.imports, {cli}.pull, {cli}.sessions, {cli}.sync;"
+        " from flowise_dev_agent.schemas.answers import ApprovePlan; ApprovePlan(action='approve', real=['https://a.example'])"
+    )
+    assert "flowise_dev_agent.client" in modules
 
 
 def test_commands_for_files_load_what_reads_flows_and_nothing_that_writes_them() -> None:
