@@ -31,7 +31,7 @@ ROOT = Path(__file__).resolve().parents[2]
 _INSTALL_SECS = 500
 _COMMIT = "0123456789abcdef0123456789abcdef01234567"
 #: Of the image. LangGraph brings 25 of them, the SDKs of two providers with aiohttp 15.
-_MOST_DISTRIBUTIONS = 104
+_MOST_DISTRIBUTIONS = 106
 
 
 def run(*command: str | Path, cwd: Path) -> str:
@@ -145,7 +145,7 @@ def test_what_is_built_contains_the_page_and_nothing_that_only_a_checkout_needs(
         assert not [name for name in names if name.endswith("package-lock.json") or "/web/app/" in name]
         assert not [name for name in names if name.startswith(("tests/", "scripts/bench/", ".env"))]
     assert {name.partition("/")[0] for name in installed if ".dist-info/" not in name} == {"flowise_dev_agent"}
-    assert wheel.stat().st_size < 3_000_000
+    assert wheel.stat().st_size < 4_000_000
 
 
 @pytest.mark.timeout(900)
