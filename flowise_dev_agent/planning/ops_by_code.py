@@ -1,6 +1,6 @@
 """Ops by code, where a plan leaves nothing open: its nodes connect, replace and go in one way, its values are all."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Final
 
@@ -8,10 +8,11 @@ from pydantic import JsonValue
 
 from flowise_dev_agent.errors import ModelOutputError, PatchError
 from flowise_dev_agent.forms.ops import to_ops
-from flowise_dev_agent.forms.step_plans import HTTP, REPLY
+from flowise_dev_agent.forms.step_plans import CODE, HTTP, REPLY
 from flowise_dev_agent.forms.wiring import replacements
 from flowise_dev_agent.patch import (
     AddNode,
+    Connect,
     Finding,
     GraphIR,
     PatchOp,
@@ -21,7 +22,9 @@ from flowise_dev_agent.patch import (
     validate_flow,
 )
 from flowise_dev_agent.patch.model.agentflow import BRANCHES_FROM, START
+from flowise_dev_agent.patch.model.ways import following, reached_from, ways_of
 from flowise_dev_agent.planning.passes.feasibility import is_settled
+from flowise_dev_agent.planning.preview import likely_lines, planned_flow
 from flowise_dev_agent.planning.prompt_writing import steps_without_instructions
 from flowise_dev_agent.planning.remarks import CREDENTIAL_CODES, is_remark
 from flowise_dev_agent.planning.requests import PatchRequest
@@ -29,7 +32,9 @@ from flowise_dev_agent.planning.values import with_planned_values
 from flowise_dev_agent.schemas.plan import NamedConnection, Plan, PlannedNode
 
 #: Steps with one way on.
-_IN_A_ROW: Final = frozenset({"llmAgentflow", "agentAgentflow", HTTP, "toolAgentflow", "retrieverAgentflow", REPLY})
+_IN_A_ROW: Final = frozenset(
+    {"llmAgentflow", "agentAgentflow", HTTP, "toolAgentflow", "retrieverAgentflow", CODE, "executeFlowAgentflow", REPLY}
+)
 _WITHOUT_BODY: Final = ("GET", "DELETE")
 
 
@@ -40,14 +45,22 @@ def ops_by_code(request: PatchRequest) -> list[PatchOp] | None:
     plan, base, schemas = request.plan, request.flow.graph, request.nodes.schemas
     if plan.operation not in ("create", "update") or not _go_one_way(plan, base, schemas):
         return None
-    if request.findings or request.seed or plan.approaches or request.verdict or not (plan.new_nodes or plan.removals):
+    if request.findings or request.seed or plan.approaches or request.verdict:
+        return None
+    if not (plan.new_nodes or plan.removals or plan.connections or plan.disconnections):
         return None
     if any(base.node(node_id) for node_id in plan.new_nodes):
         return None
+    lines: list[PatchOp] = []
     if plan.flow_kind == "AGENTFLOW":
-        if not _is_settled(plan, base):
+        if not _is_settled(plan):
             return None
-        plan = plan if plan.connections else plan.model_copy(update={"connections": _row(plan)})
+        if base.nodes:
+            lines += likely_lines(plan, base, planned_flow(plan, base, schemas).graph)
+            if _may_join(lines, base) or not _is_row([one for one in plan.nodes if not one.existing]):
+                return None
+        elif not plan.connections:
+            plan = plan.model_copy(update={"connections": _row(plan)})
     try:
         ops = to_ops(
             plan,
@@ -56,6 +69,7 @@ def ops_by_code(request: PatchRequest) -> list[PatchOp] | None:
             occupied=request.flow.connected_inputs,
             max_ops=request.max_ops,
         )
+        ops += lines
         graph = compile_ops(base, with_planned_values(ops, plan, base), schemas).graph
     except (ModelOutputError, PatchError):
         return None
@@ -68,10 +82,14 @@ def ops_by_code(request: PatchRequest) -> list[PatchOp] | None:
 
 
 def _go_one_way(plan: Plan, base: GraphIR, schemas: Schemas) -> bool:
-    """True if at most one node of a chatflow can take the place of each that goes, and of no other."""
+    """True if at most one node of a chatflow can take the place of each that goes, and of no other; steps of an
+    agentflow go where none comes.
+    """
     there = {node_id: schemas.get(node.name) if (node := base.node(node_id)) else None for node_id in plan.removals}
-    gone = {node_id: schema for node_id, schema in there.items() if schema and not schema.is_agentflow}
+    if plan.flow_kind == "AGENTFLOW":
+        return not (there and plan.new_nodes)
     new = {one.node_id: schema for one in plan.nodes if not one.existing and (schema := schemas.get(one.node_name))}
+    gone = {node_id: schema for node_id, schema in there.items() if schema}
     taken = [[id_ for id_ in new if replacements(plan, {old: gone[old]}, {id_: new[id_]})] for old in gone]
     places = [id_ for ids in taken for id_ in ids]
     return len(gone) == len(there) and len({*places}) == len(places) == sum(map(bool, taken))
@@ -82,19 +100,30 @@ def _row(plan: Plan) -> list[NamedConnection]:
     return [NamedConnection(source=one.node_id, target=two.node_id) for one, two in pairwise(plan.nodes)]
 
 
-def _is_settled(plan: Plan, base: GraphIR) -> bool:
-    """True for a new agentflow whose lines the person saw, each step with title, instructions and branches."""
-    first, *steps = plan.nodes
+def _is_settled(plan: Plan) -> bool:
+    """True for steps that the person saw with title, instructions and branches, those of a new flow with their lines
+    too.
+    """
     given = {(value.node_id, value.param): value.value for value in plan.values}
+    new = [one for one in plan.nodes if not one.existing and one.node_name != START]
+    begins = plan.operation == "update" or plan.nodes[0].node_name == START
     return (
-        not base.nodes
-        and first.node_name == START
-        and bool(steps)
-        and all(one.label for one in steps)
-        and (plan.says_all_lines or _is_row(plan))
-        and all(_is_decided(one, given) for one in steps)
+        begins
+        and bool(new or plan.operation == "update")
+        and all(one.label and _is_decided(one, given) for one in new)
+        and (plan.operation == "update" or plan.says_all_lines or (not plan.connections and _is_row(new)))
         and not steps_without_instructions(plan)
     )
+
+
+def _may_join(lines: Sequence[PatchOp], base: GraphIR) -> bool:
+    """True if new steps stand behind a branch whose neighbours come together again: these may have to, too."""
+    ends = [(op.source_node_id, op.target_node_id) for op in lines if isinstance(op, Connect)]
+    if not ends or base.node(ends[-1][1]):
+        return False
+    after = following(ways_of(base))
+    ways = [reached_from([edge.target], after) for edge in base.edges if edge.source == ends[0][0]]
+    return sum(map(len, ways)) > len(frozenset[str]().union(*ways))
 
 
 def _is_decided(step: PlannedNode, given: Mapping[tuple[str, str], JsonValue]) -> bool:
@@ -106,14 +135,9 @@ def _is_decided(step: PlannedNode, given: Mapping[tuple[str, str], JsonValue]) -
     return rows is None or (step.node_id, rows) in given
 
 
-def _is_row(plan: Plan) -> bool:
-    """True for steps without lines that run one after the other, as the person saw them."""
-    _, *steps = plan.nodes
-    return (
-        not plan.connections
-        and all(one.node_name in _IN_A_ROW for one in steps)
-        and all(one.node_name != REPLY for one in steps[:-1])
-    )
+def _is_row(steps: Sequence[PlannedNode]) -> bool:
+    """True for steps that run one after the other."""
+    return all(one.node_name in _IN_A_ROW for one in steps) and all(one.node_name != REPLY for one in steps[:-1])
 
 
 def _problems(graph: GraphIR, plan: Plan, schemas: Schemas) -> set[str]:

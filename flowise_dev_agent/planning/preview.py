@@ -103,16 +103,16 @@ def _without(op: PatchOp, index: int, wrong: set[tuple[int | None, str]]) -> Pat
     return None
 
 
-def with_likely_lines(plan: Plan, base: GraphIR, flow: GraphIR, schemas: Schemas) -> GraphIR:
-    """The planned flow with the lines of new steps that a change of an agentflow leaves one way for: into the one line
-    that it takes away, else behind its one branch without a line. For people to read: the ops may say otherwise.
+def likely_lines(plan: Plan, base: GraphIR, flow: GraphIR) -> list[PatchOp]:
+    """Ops that connect the new steps of a planned change of an agentflow, where that leaves one way: into the one line
+    that it takes away, else behind its one branch without a line. Empty where it leaves more.
     """
     linked = {end for edge in flow.edges for end in (edge.source, edge.target)}
     planned = [flow.node(node.node_id) for node in plan.nodes]
     new = [node for node in planned if node and base.node(node.id) is None and node.id not in linked]
     steps = [node for node in new if node.is_agentflow and not node.is_note and not node.parent]
     if plan.operation != "update" or not steps:
-        return flow
+        return []
     cut = {(edge.source, edge.output_name, edge.target) for edge in base.edges}
     cut &= {(one.source, output, one.target) for one in plan.disconnections for _, output, _ in cut}
     led = {(edge.source, edge.output_name) for edge in flow.edges}
@@ -121,12 +121,12 @@ def with_likely_lines(plan: Plan, base: GraphIR, flow: GraphIR, schemas: Schemas
         (node.id, one.name, "") for node in branching for one in node.outputs if (node.id, one.name) not in led
     }
     if len(ways) != 1:
-        return flow
+        return []
     ((source, output, target),) = ways
     lines = _in_order(steps, source, output)
     if target and len(lines) == len(steps) and len(steps[-1].outputs) == 1:
         lines.append(Connect(source_node_id=steps[-1].id, target_node_id=target))
-    return compiled_as_far(flow, lines, schemas)
+    return lines
 
 
 def _in_order(nodes: Sequence[FlowNode | None], source: str = "", output: str = "") -> list[PatchOp]:

@@ -6,7 +6,16 @@ from typing import Any
 import pytest
 
 from flowise_dev_agent.knowledge.nodes import NodeStore
-from flowise_dev_agent.patch import BindCredential, Connect, Finding, GraphIR, compile_ops, validate_flow
+from flowise_dev_agent.patch import (
+    AddNode,
+    BindCredential,
+    Connect,
+    Finding,
+    GraphIR,
+    SetParam,
+    compile_ops,
+    validate_flow,
+)
 from flowise_dev_agent.patch.views.graph_view import GraphView
 from flowise_dev_agent.planning.llm import LlmReasoner
 from flowise_dev_agent.planning.ops_by_code import ops_by_code
@@ -252,6 +261,94 @@ def test_a_request_that_sends_something_says_what(catalogue: NodeStore) -> None:
     assert ops_by_code(posted) is None
     body = PlannedValue(node_id="httpAgentflow_0", param="body", value='{"state": "sent"}')
     assert ops_by_code(replace(given, plan=given.plan.model_copy(update={"values": [*sent, body]})))
+
+
+#: A flow that chooses between two ways, which come together again where `JOINS` is added.
+CHOICE = [("startAgentflow_0", "", "conditionAgentflow_0"), *(
+    ("conditionAgentflow_0", str(at), f"customFunctionAgentflow_{at + 1}") for at in range(2)
+)]  # fmt: skip
+JOINS = [(f"customFunctionAgentflow_{at + 1}", "", "customFunctionAgentflow_3") for at in range(2)]
+
+
+CODE = "customFunctionJavascriptFunction"
+
+
+def changed(catalogue: NodeStore, drawn: list[tuple[str, str, str]], **fields: Any) -> PatchRequest:
+    """Request for a change of the flow with these lines."""
+    ids = dict.fromkeys(end for source, _, target in drawn for end in (source, target))
+    ops: list[Any] = [AddNode(node_id=id_, node_name=id_.partition("_")[0], label=id_) for id_ in ids]
+    ops += [SetParam(node_id="conditionAgentflow_0", param_name="conditions", value=[ROW])]
+    ops += [SetParam(node_id=id_, param_name=CODE, value="return 'a';") for id_ in ids if id_[1] == "u"]
+    ops += [Connect(source_node_id=one, source_anchor=out or None, target_node_id=two) for one, out, two in drawn]
+    base = compile_ops(GraphIR.empty(), ops, catalogue.schemas).graph
+    more = {"flow_kind": "AGENTFLOW", "operation": "update", **fields}
+    return PatchRequest(
+        requirement="x", plan=Plan(goal="x", flow_name="x", **more), nodes=catalogue, flow=GraphView(base)
+    )
+
+
+def step(id_: str, *, existing: bool = False) -> PlannedNode:
+    return PlannedNode(node_id=id_, node_name=id_.partition("_")[0], purpose="x", existing=existing, label="A step")
+
+
+def reads(id_: str, other: int) -> PlannedValue:
+    row = {"variableName": "a", "variableValue": f"{{{{ customFunctionAgentflow_{other} }}}}"}
+    return PlannedValue(node_id=id_, param="customFunctionInputVariables", value=[row])
+
+
+def after(given: PatchRequest) -> set[tuple[str, str, str]] | None:
+    """Lines of the changed flow, with the number of the branch; None where the ops are left to a model."""
+    if (ops := ops_by_code(given)) is None:
+        return None
+    base, schemas = given.flow.graph, given.nodes.schemas
+    flow = compile_ops(base, with_planned_values(ops, given.plan, base), schemas).graph
+    return {
+        (edge.source, edge.output_name if edge.output_name.isdigit() else "", edge.target)
+        for edge in flow.edges
+        if edge.source != "startAgentflow_0"
+    }
+
+
+CODE_OF = [PlannedValue(node_id="customFunctionAgentflow_0", param=CODE, value="return 'a';")]
+
+
+def test_a_step_between_two_others_takes_no_call(catalogue: NodeStore) -> None:
+    cut = NamedConnection(source="conditionAgentflow_0", output="1", target="customFunctionAgentflow_2")
+    nodes = [step("customFunctionAgentflow_0"), *(step(id_, existing=True) for id_ in (cut.source, cut.target))]
+    given = changed(catalogue, CHOICE, nodes=nodes, disconnections=[cut], values=[*CODE_OF, reads(cut.target, 0)])
+    assert after(given) == {
+        CHOICE[1],
+        ("conditionAgentflow_0", "1", "customFunctionAgentflow_0"),
+        ("customFunctionAgentflow_0", "", "customFunctionAgentflow_2"),
+    }
+
+
+@pytest.mark.parametrize(("drawn", "by_code"), [(CHOICE, True), ([*CHOICE, *JOINS], False)])
+def test_a_step_behind_a_new_branch_takes_no_call_unless_others_come_together(
+    drawn: list[tuple[str, str, str]], by_code: bool, catalogue: NodeStore
+) -> None:
+    rows = PlannedValue(node_id="conditionAgentflow_0", param="conditions", value=[ROW, {**ROW, "value2": "bill"}])
+    nodes = [step("customFunctionAgentflow_0"), step("conditionAgentflow_0", existing=True)]
+    # The branch of all else is the last one, and moves.
+    given = changed(catalogue, drawn, nodes=nodes, values=[rows, *CODE_OF])
+    assert (after(given) is not None) == by_code
+
+
+def test_lines_that_move_take_no_call(catalogue: NodeStore) -> None:
+    old = NamedConnection(source="customFunctionAgentflow_1", target="customFunctionAgentflow_3")
+    new = NamedConnection(source="customFunctionAgentflow_2", target="customFunctionAgentflow_3")
+    nodes = [step(f"customFunctionAgentflow_{at}", existing=True) for at in (1, 2, 3)]
+    more = {"connections": [new], "disconnections": [old], "values": [reads(new.target, 2)]}
+    given = changed(catalogue, [*CHOICE, JOINS[0]], nodes=nodes, **more)
+    assert after(given) == {*CHOICE[1:], JOINS[1]}
+    lost = changed(catalogue, [*CHOICE, JOINS[0]], nodes=nodes[::2], disconnections=[old])
+    assert after(lost) is None  # nothing leads to the last step any more
+
+
+def test_a_last_step_goes_without_a_call(catalogue: NodeStore) -> None:
+    drawn = [*CHOICE, JOINS[0]]
+    assert after(changed(catalogue, drawn, removals=["customFunctionAgentflow_3"])) == {*CHOICE[1:]}
+    assert after(changed(catalogue, drawn, removals=["customFunctionAgentflow_1"])) is None
 
 
 TWO = ("chatOpenAI", "chatOpenAI", "bufferMemory", "conversationChain")
