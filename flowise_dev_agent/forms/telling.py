@@ -88,7 +88,7 @@ def purpose_of(form: DesignForm, words: str = "") -> str:
     if said and any(said in prompt or without_braces(said) in prompt for prompt in prompts):
         return said
     if form.prompt:
-        return form.prompt.partition("\n")[0]
+        return form.purpose
     return " \u2192 ".join(step.label for step in form.steps) or form.name
 
 

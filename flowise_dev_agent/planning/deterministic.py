@@ -73,9 +73,8 @@ class DeterministicReasoner(Reasoner):
         """Fail empty answers and reported errors; leave the others unjudged."""
         notes, failed = list[str](), list[str]()
         for trial in request.trials:
-            note = _problem_of(trial.answer) if trial.passed else None
-            said = text("verdict.answered", count=len(trial.answer)) if trial.passed else trial.worded("error")
-            notes.append(note or said)
+            note = _problem_of(trial.answer) if trial.passed else ""
+            notes.append(note or trial.worded("error"))
             failed += [text("verdict.at_question", question=trial.question, problem=note)] if note else []
         if failed:
             return _reasoned(Verdict(done=False, category="LOGIC", reason=sentences(*failed), notes=notes))

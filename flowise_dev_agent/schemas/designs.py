@@ -118,10 +118,21 @@ class DesignForm(FormPart):
 
     @property
     def quotes(self) -> list[str]:
-        """Beginnings of the lines that a plan has to account for; of a flow of steps its start and its steps."""
+        """Beginnings of what a plan has to account for: the purpose; of a flow of steps its start and its steps."""
         if self.kind != "steps":
-            return [" ".join(line.split())[:QUOTE].strip() for line in self._lines]
+            return [" ".join((self._wish or self.prompt or self.name).split())[:QUOTE].strip()]
         return [*([self._started] if self._started else []), *(step.quote for step in self.steps)]
+
+    @property
+    def purpose(self) -> str:
+        """Words of the person that the prompt quotes, else its first line."""
+        return self._wish or (self.prompt or "").partition("\n")[0]
+
+    @property
+    def _wish(self) -> str:
+        """Words of the person to which the first line of the prompt leads (`in these words:`); empty without any."""
+        lines = [line.strip() for line in (self.prompt or "").splitlines() if line.strip()]
+        return lines[1].strip("“”„«»\u00a0 ") if len(lines) > 1 and lines[0].endswith(":") else ""
 
     @property
     def _started(self) -> str:

@@ -8,7 +8,7 @@ from pydantic import ConfigDict, Field
 from flowise_dev_agent.sanitize import shortened
 from flowise_dev_agent.schemas.base import Contract, JsonMapping, JsonObject, JsonValue, Versioned, Worded
 from flowise_dev_agent.schemas.plan import Decision, Decisions
-from flowise_dev_agent.texts import Text, in_brief, listed, quoted, text
+from flowise_dev_agent.texts import Text, in_brief, listed, quoted, sentences, text
 
 #: Causes of a failure that a model may give. STRUCTURE, LOGIC and INCOMPLETE are flow bugs and iterate; the
 #: others ask the person.
@@ -19,6 +19,8 @@ FLOW_BUGS: frozenset[str] = frozenset({"STRUCTURE", "LOGIC", "INCOMPLETE"})
 NOT_THE_FLOW: frozenset[str] = frozenset({"CREDENTIAL", "CONFIG", "EXTERNAL", "TIMEOUT"})
 #: Most items that a line lists for one reason, and most characters of each.
 _MOST_LISTED, _LONGEST_LISTED = 3, 60
+#: Code of the reason of a verdict that no model gave.
+_NOT_JUDGED = "verdict.not_judged"
 #: Characters by which a cause that was told before is known again.
 _CAUSE = 60
 Headline = Literal["works", "runs", "fails", "not_tested"]
@@ -289,7 +291,9 @@ class Verdict(Versioned, Worded):
             only_left = self.not_done() and not self.not_shown()
             return text("verdict.all_shown" if only_left else "verdict.not_every_part")
         if shown:
-            return text("verdict.some_shown", shown=shown, total=len(self.criteria))
+            some = text("verdict.some_shown", shown=shown, total=len(self.criteria))
+            reason = self.worded("reason")
+            return sentences(some, reason) if _code(reason) == _NOT_JUDGED else some
         if any(item.judged_by == "model" for item in self.criteria):
             return text("verdict.answers_not_shown")
         return text("verdict.answers_not_checked")
@@ -313,7 +317,7 @@ class Verdict(Versioned, Worded):
         unjudged = not any(item.state == "shown" or item.judged_by == "model" for item in self.criteria)
         by_reason: dict[str, list[str]] = {}
         for reason, words in found:
-            if unjudged and _code(reason) == "verdict.not_judged":
+            if unjudged and _code(reason) == _NOT_JUDGED:
                 continue
             known = bool(reason) and " ".join(reason.split())[:_CAUSE] in self.reason
             by_reason.setdefault("" if known else reason, []).append(words)

@@ -115,7 +115,8 @@ class _Writer:
             yield f"- {self._say('summary.status', status=status)}"
         if view.operation_mode:
             operation = self._say(f"operation.{view.operation_mode}")
-            yield f"- {self._say('summary.operation', operation=operation, iteration=view.iteration)}"
+            again = [self._say("summary.again", count=view.iteration)] if view.iteration else []
+            yield f"- {', '.join([self._say('summary.operation', operation=operation), *again])}"
         if view.chatflow_id:
             place = f"`{view.chatflow_id}`" + (f", {view.chatflow_url}" if view.chatflow_url else "")
             yield f"- {self._say('summary.chatflow', chatflow=place)}"

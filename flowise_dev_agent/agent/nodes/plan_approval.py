@@ -88,7 +88,7 @@ def _about_starter(state: AgentState, starter: ChosenStarter) -> str:
         text("interrupt.starter_for_words", starter=starter.title, words=starter.words)
         if starter.words
         else text("interrupt.starter_by_default", starter=starter.title),
-        text("interrupt.starter_names", names=starter.names) if starter.names else text("interrupt.starter_no_names"),
+        text("interrupt.starter_names", names=starter.names) if starter.names else "",
         text("interrupt.starter_rest"),
     )
 

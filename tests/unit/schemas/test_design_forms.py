@@ -227,7 +227,11 @@ def test_names_are_compared_without_case_and_a_branch_may_be_named_again(catalog
 
 def test_a_prompt_is_one_part_of_what_a_form_asks_for() -> None:
     form = DesignForm(name="Desk", prompt="Be kind.\nPromise  nothing. Say 'I do not know' then.", model="gpt-4o")
-    assert form.quotes == ["Desk", "Be kind. Promise nothing. Say 'I do not know' then.", "Model: gpt-4o"]
+    assert form.quotes == ["Be kind. Promise nothing. Say 'I do not know' then."]
+    assert form.purpose == "Be kind."
+    # Of a prompt that quotes the person these words are asked for, and not what leads to them.
+    quoting = form.model_copy(update={"prompt": "You help. You are for\u00a0:\n\n«\u00a0Ein Laden\u00a0»\n\nBe kind."})
+    assert (quoting.quotes, quoting.purpose) == (["Ein Laden"], "Ein Laden")
 
 
 def test_a_form_of_steps_is_a_text_in_which_its_plan_finds_its_parts(catalogue: NodeStore) -> None:
