@@ -12,7 +12,7 @@ import pytest
 from tests.unit.publish.simulation import trial
 
 TRIALS = 4_000
-NIGHTLY_TRIALS = 200_000
+NIGHTLY_TRIALS = 50_000
 
 
 def run(seeds: Iterable[int]) -> None:
