@@ -24,6 +24,8 @@ UPLOADS: Final = "uploads"
 #: Most tests of a plan.
 MOST_TESTS: Final = 10
 NO_TEST: Final = say("plan.no_test")
+#: Settings that no answer shows: a criterion that gives their value is about how they are set.
+_UNSEEN: Final = re.compile(r"(?:model|modelName|temperature|schedule\w+|timezone)$", re.IGNORECASE)
 
 
 def numbered(prefix: str) -> BeforeValidator:
@@ -418,16 +420,28 @@ class Plan(_Proposed, Versioned, Worded):
         return {node.node_id for node in self.nodes if not node.existing}
 
     def linked(self) -> Self:
-        """Copy whose criteria refer only to tests of the plan; a criterion that neither a test nor a
-        setting shows gets a reason.
+        """Copy whose criteria refer only to tests of the plan; one that no test shows refers to the settings that it
+        names; one that neither shows gets a reason.
         """
         known = {test.id for test in self.tests}
         criteria: list[Criterion] = []
         for criterion in self.criteria:
             tests = [id_ for id_ in dict.fromkeys(criterion.tests) if id_ in known]
-            not_tested = None if tests else criterion.not_tested or (None if criterion.settings else NO_TEST)
-            criteria.append(criterion.model_copy(update={"tests": tests, "not_tested": not_tested}))
+            named = [] if tests or criterion.settings else self._settings_named_by(criterion)
+            not_tested = None if tests or named else criterion.not_tested or (None if criterion.settings else NO_TEST)
+            update = {"tests": tests, "not_tested": not_tested, "settings": named or criterion.settings}
+            criteria.append(criterion.model_copy(update=update))
         return self.model_copy(update={"criteria": criteria})
+
+    def _settings_named_by(self, criterion: Criterion) -> list[str]:
+        """Planned settings that no answer shows, such as a model or a schedule, and whose values are in the text."""
+        said = criterion.text.casefold().replace(",", ".")
+        return [
+            f"{one.node_id}.{one.param}"
+            for one in self.values
+            if one.part in (None, criterion.part) and _UNSEEN.search(one.param) and isinstance(one.value, str | float)
+            if re.search(rf"(?<![\w.]){re.escape(str(one.value).casefold())}(?![\w-]|\.\w)", said)
+        ]
 
     def with_tests(self, tests: Sequence[TestCase]) -> tuple[Self, list[TestCase]]:
         """Copy with these tests after its own, as far as there is room, and those that are left out. What one of them

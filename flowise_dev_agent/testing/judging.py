@@ -76,7 +76,11 @@ def judged(
         trials = [] if item.settings and not item.tests and not item.not_tested else _trials_of(item, shown)
         if trials or not item.settings:
             found = _criterion(item, trials, votes.get(item.id), failed, None if by_model else unjudged)
-            found = _filled_in(found, trials, parts_by_id.get(item.part or ""), change)
+            part = parts_by_id.get(item.part or "")
+            found = _filled_in(found, trials, part, change)
+            # Nodes that stay or go show themselves.
+            if part and not part.values and item.not_tested and not item.tests and (read := change.read_off(part)):
+                found, trials = found.model_copy(update={"state": "shown", "reason": read}), []
             # What no trial could show, the flow itself may.
             if found.state in ("not_tested", "not_shown") and item.settings and not item.not_tested:
                 read = _by_settings(item, change)

@@ -288,7 +288,7 @@ def test_without_a_model_met_expectations_show_a_criterion_and_content_is_not_ju
     assert expected.criteria[0].evidence == [Evidence(trial=1, quote="Eva")]
     plain = verdict(Verdict(done=True), by_model=False)
     assert (plain.headline, plain.criteria[0].state) == ("runs", "not_shown")
-    assert "not judged" in plain.criteria[0].reason
+    assert plain.criteria[0].texts["reason"].code == "verdict.not_judged"
     unmet = verdict(Verdict(done=True), contract(Expectation(contains=["Adam"])), by_model=False)
     assert (unmet.headline, unmet.criteria[0].state) == ("runs", "not_shown")
 
@@ -577,7 +577,7 @@ def test_p83_a_part_of_which_some_is_only_told_to_the_model_is_not_done() -> Non
     some = Part(id="p1", quote="Claude, return top 6", state="covered", values=values)
     (part,) = verdict(Verdict(done=True), contract(parts=[some]), by_model=False).parts
     assert part.state == "not_shown"
-    assert part.reason.startswith("Some of it is said to the model")
+    assert part.texts["reason"].code == "verdict.in_prompt_partly"
 
 
 @pytest.mark.parametrize(

@@ -268,6 +268,35 @@ def test_no_setting_shows_a_criterion_that_the_plan_says_is_not_tested() -> None
         assert (made.headline, made.criteria[1].state, made.parts[0].state) == ("runs", "not_tested", "done")
 
 
+@pytest.mark.parametrize(
+    ("param", "value", "said", "headline"),
+    [
+        ("modelName", "gpt-4o", "Das Modell ist GPT-4o.", "works"),
+        ("temperature", 0.2, "La température est 0,2.", "works"),
+        # Another value, a part of it, and a value that says nothing about how the flow is set.
+        ("modelName", "gpt-4o", "The model is gpt-4.", "runs"),
+        ("modelName", "gpt-4o", "The model is gpt-4o-mini.", "runs"),
+        ("systemMessage", "briefly", "It answers briefly.", "runs"),
+    ],
+)
+def test_an_untested_criterion_that_names_a_setting_is_read_off_the_flow(
+    param: str, value: Any, said: str, headline: str
+) -> None:
+    data = flow(chatOpenAI_0={"category": "Chat Models", param: value})
+    shown = Criterion(id="c1", text="It remembers the name.", tests=["t1"])
+    named = Criterion(id="c2", text=said, not_tested="No answer shows it.")
+    values = [PlannedValue(node_id="chatOpenAI_0", param=param, value=value)]
+    made = outcome(agreed(criteria=[shown, named], values=values).linked(), data=data)
+    assert (made.headline, made.criteria[1].level) == (headline, "setting" if headline == "works" else None)
+
+
+@pytest.mark.parametrize(("before", "headline"), [(FLOW, "works"), (None, "runs")])
+def test_an_untested_criterion_about_a_node_that_stays_is_read_off_the_flow(before: str | None, headline: str) -> None:
+    contract = agreed(part(nodes=("chain_0",)), kept=["chain_0"])
+    made = judged(vote(), contract, [trial()], [Trace()], FLOW, by_model=True, original=before)
+    assert (made.headline, made.criteria[1].level) == (headline, "setting" if before else None)
+
+
 @pytest.mark.parametrize("carried", [part("requestsPost_0.url"), part(nodes=("requestsPost_0",))])
 def test_what_a_placeholder_carries_is_neither_shown_nor_done(carried: Part) -> None:
     for criteria in ([], [Criterion(id="c1", text="It arrives.", part="p1", tests=["t1"])]):
