@@ -18,6 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, field_validator
 from pydantic.alias_generators import to_camel
 
 from flowise_dev_agent.flowise.calls import FlowiseCalls, segment
+from flowise_dev_agent.patch import payload_sha256
 from flowise_dev_agent.schemas.base import JsonObject
 from flowise_dev_agent.texts import text
 
@@ -64,6 +65,7 @@ class StoreLoader(BaseModel):
     total_chars: int = 0
     status: str = ""
     source: str = "None"
+    files: list[JsonObject] = Field(default_factory=list[JsonObject], repr=False)
 
     @property
     def title(self) -> str:
@@ -109,6 +111,16 @@ class DocumentStore(BaseModel):
     total_chars: int = 0
     created_date: str = ""
     updated_date: str = ""
+
+    @property
+    def state(self) -> str:
+        """A hash that changes with sources, files, numbers of pieces and vectors.
+
+        The date tells vectors that were written again. Flowise also moves it when a flow that reads the pieces without
+        vectors is saved or deleted; those are in `where_used`, so it does not count while there are any.
+        """
+        left_out = {"name", "description", "where_used"} | ({"updated_date"} if self.where_used else set[str]())
+        return payload_sha256(self.model_dump_json(exclude=left_out))
 
 
 class StoreRow(BaseModel):

@@ -44,6 +44,8 @@ _BATCH: Final = 100
 #: US dollars per token of a model without a known price.
 _UNKNOWN_PRICE: Final = 10 / 1_000_000
 _LINE: Final = 300
+#: In the flow data of each flow that uses a document store.
+_STORE_WORDS: Final = "ocumentStore"
 _CAUSES: Final[Sequence[GuardCause]] = get_args(GuardCause)
 
 
@@ -104,7 +106,9 @@ class GuardKeeper:
 
     async def pass_once(self) -> None:
         """Begin the runs that are due, read those that are over, and tell alarms. Raises DatabaseUnavailableError."""
-        for guard in await self._guards.to_do(_BATCH):
+        looked = {id_: await self._stores(id_) for id_ in await self._guards.on_stores()}
+        stores = {id_: states for id_, states in looked.items() if states is not None}
+        for guard in await self._guards.to_do(_BATCH, stores):
             with serving(guard.owner):
                 try:
                     await self._step(guard)
@@ -135,6 +139,9 @@ class GuardKeeper:
             return
         flow = await self._instances.client(guard.instance_id).get_chatflow(guard.chatflow_id)
         state = {**guard.state, "flow": payload_sha256(flow.flow_data)}
+        state.pop("stores", None)
+        if _STORE_WORDS in flow.flow_data and (stores := await self._stores(guard.instance_id)) is not None:
+            state["stores"] = {id_: stores[id_] for id_ in stores if id_ in flow.flow_data}
         cases = await self._tests.set_of(guard.instance_id, guard.chatflow_id)
         if not cases:
             await self._conclude(guard, "not_tested", note=text("guard.no_tests"), state=state)
@@ -149,6 +156,14 @@ class GuardKeeper:
             "cases": body.model_dump(mode="json")["tests"],
         }
         await self._guards.begin(guard, running, hours=settings.every_hours)
+
+    async def _stores(self, instance_id: str) -> dict[str, str] | None:
+        """State of each document store, by its id; None where the server does not say."""
+        try:
+            stores = await self._instances.client(instance_id).list_document_stores()
+        except AgentError:
+            return None
+        return {store.id: store.state for store in stores}
 
     async def _read(self, guard: GuardToDo, running: Mapping[str, Any], view: FlowTestView) -> None:
         """Take the results of the tests: the first of the run, or the repetitions of those that failed."""

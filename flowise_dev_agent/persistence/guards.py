@@ -11,10 +11,12 @@ from flowise_dev_agent.persistence.database import Database, across_owners, json
 #: Results kept of a flow; a year of daily runs.
 _KEPT: Final = 400
 _COLUMNS: Final = "owner, instance_id, chatflow_id, settings, due_at, running, seen, passed, alarm, told_at"
-#: What the service knows of flow, node types and server without asking it.
+#: What flow, node types and server are without asking it, and the stores of `seen` where the caller looked at them.
 _STATE: Final = """
     jsonb_strip_nulls(jsonb_build_object(
         'flow', (SELECT max(sha256) FROM instance_flows WHERE instance_id = guards.instance_id AND id = chatflow_id),
+        'stores', (SELECT jsonb_object_agg(id, COALESCE(%(stores)s::jsonb -> instance_id ->> id, 'gone'))
+                   FROM jsonb_object_keys(seen -> 'stores') AS id WHERE %(stores)s::jsonb ? instance_id),
         'nodes', (SELECT fingerprint FROM instance_nodes WHERE instance_id = guards.instance_id),
         'server', (SELECT list.flowise_version FROM instance_nodes AS head
                    JOIN node_catalogues AS list USING (instance_id, fingerprint)
@@ -24,13 +26,13 @@ _TO_DO: Final = f"""
     SELECT {_COLUMNS}, {_STATE} AS state FROM guards
     WHERE running IS NOT NULL OR due_at <= now() OR alarm IS NOT NULL AND told_at IS NULL
     OR seen <> '{{}}' AND NOT {_STATE} <@ seen
-    ORDER BY due_at LIMIT %s
+    ORDER BY due_at LIMIT %(limit)s
 """
 
 
 @dataclass(frozen=True)
 class GuardRow:
-    """A guarded flow. `seen` and `passed` say what the flow, the node types and the server were."""
+    """A guarded flow. `seen` and `passed` say what the flow, its stores, the node types and the server were."""
 
     owner: str
     instance_id: str
@@ -46,7 +48,7 @@ class GuardRow:
 
 @dataclass(frozen=True)
 class GuardToDo(GuardRow):
-    """A guard with something to do, and what flow, node types and server are now."""
+    """A guard with something to do, and what flow, stores, node types and server are now."""
 
     state: dict[str, Any]
 
@@ -113,10 +115,19 @@ class Guards:
 
     # --- for the worker ----------------------------------------------------------------------------------------------
 
-    async def to_do(self, limit: int) -> list[GuardToDo]:
-        """Guards of all owners with tests to hold or to read, an alarm to tell, or a change since their last run."""
+    async def on_stores(self) -> list[str]:
+        """The instances with guarded flows that use document stores."""
         with across_owners():
-            return await self._database.rows(GuardToDo, _TO_DO, (limit,))
+            rows = await self._database.fetch_all("SELECT DISTINCT instance_id FROM guards WHERE seen ? 'stores'")
+        return [row["instance_id"] for row in rows]
+
+    async def to_do(self, limit: int, stores: Mapping[str, Mapping[str, str]]) -> list[GuardToDo]:
+        """Guards of all owners with tests to hold or to read, an alarm to tell, or a change since their last run.
+
+        `stores` has the state of each document store, by instance and id.
+        """
+        with across_owners():
+            return await self._database.rows(GuardToDo, _TO_DO, {"limit": limit, "stores": jsonb(stores)})
 
     async def begin(self, guard: GuardRow, running: Mapping[str, Any], *, hours: float) -> None:
         """Record the tests that are held now; the next ones are due after `hours`."""

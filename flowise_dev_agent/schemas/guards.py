@@ -10,7 +10,7 @@ from flowise_dev_agent.schemas.requests import RequestBody, WebhookUrl
 
 GuardState = Literal["waiting", "ok", "failing", "not_tested", "paused"]
 #: Causes of a run, and what may have changed since the tests passed.
-GuardCause = Literal["schedule", "flow", "nodes", "server"]
+GuardCause = Literal["schedule", "flow", "stores", "nodes", "server"]
 
 
 class GuardSettings(RequestBody):

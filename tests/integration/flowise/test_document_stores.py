@@ -405,3 +405,50 @@ async def test_a_refresh_that_would_write_every_piece_twice_is_refused_and_one_w
     finally:
         await instances.aclose()
     assert len(await flowise_client.query_document_store(store, "vacation")) == 1
+
+
+async def test_the_state_of_a_store_changes_with_what_is_in_it_and_not_with_the_flows_that_read_it(
+    flowise_client: FlowiseClient, store: str, vectors: VectorSpec, schemas: Schemas
+) -> None:
+    async def state() -> str:
+        (row,) = [one for one in await flowise_client.list_document_stores() if one.id == store]
+        return row.state
+
+    async def read_by(number: int) -> str:
+        """The date of the store once it knows this number of flows, which Flowise does not wait for."""
+        async with asyncio.timeout(30):
+            while len((row := await flowise_client.get_document_store(store)).where_used) != number:
+                pass
+        return row.updated_date
+
+    loader = pdf_loader()
+    await flowise_client.save_loader(store, loader)
+    await flowise_client.process_loader(store, loader, timeout=30)
+    read = await state()
+    await flowise_client.insert_vectors(store, vectors, timeout=30)
+    written = await state()
+    await flowise_client.insert_vectors(store, vectors, timeout=30)
+    assert len({read, written, await state()}) == 3
+
+    ops: list[PatchOp] = [
+        AddNode(node_name="documentStore", node_id="documentStore_0", params={"selectedStore": store})
+    ]
+    text = compile_ops(GraphIR.empty(), ops, schemas).flow_data
+    live = await flowise_client.create_chatflow(ChatflowCreate(name="Live", flow_data=text))
+    await flowise_client.update_chatflow(live.id, flow_data=text)
+    await read_by(1)
+    used = await state()
+    copy = await flowise_client.create_chatflow(ChatflowCreate(name="Copy of a test", flow_data=text))
+    await flowise_client.update_chatflow(copy.id, flow_data=text)
+    during = await read_by(2)
+    assert await state() == used
+    await flowise_client.delete_chatflow(copy.id)
+    after = await read_by(1)
+    assert (await state(), during != after) == (used, True)
+    # A file of the same name and size.
+    other = f"{str(placeholder_file('.pdf', TEXT.replace('31', '32'))).rpartition(',')[0]},filename:Our handbook.pdf"
+    again = loader.model_copy(update={"loader_config": {**loader.loader_config, "pdfFile": other}})
+    await flowise_client.save_loader(store, again)
+    await flowise_client.process_loader(store, again, timeout=30)
+    await flowise_client.insert_vectors(store, vectors, timeout=30)
+    assert await state() != used

@@ -10,6 +10,7 @@ import pytest
 
 from flowise_dev_agent.caller import DEFAULT_OWNER, serving
 from flowise_dev_agent.errors import FlowiseUnreachableError, GuardNotFoundError
+from flowise_dev_agent.flowise.document_stores import DocumentStore
 from flowise_dev_agent.ops.guards import GuardKeeper, GuardService
 from flowise_dev_agent.persistence import Database, Guards
 from flowise_dev_agent.persistence.deliveries import Result
@@ -22,6 +23,7 @@ from flowise_dev_agent.webhooks.service import WebhookConfig
 from tests.fixtures.database import superuser
 
 FLOW = "0a1b2c3d-0000-4000-8000-00000000f10e"
+STORE = "5702e000-0000-4000-8000-00000000f10e"
 HOOK = "https://hooks.example.com/x"
 
 
@@ -33,6 +35,8 @@ class World:
     def __init__(self, database: Database) -> None:
         self.fails: Callable[[str, int], bool] = lambda test, number: False
         self.flow_data, self.away, self.takes = "{}", False, True
+        self.store = DocumentStore(id=STORE, name="Handbook", status="UPSERTED", updated_date="1")
+        self.looks = 0
         self.asked: list[list[str]] = []
         self.sent: list[str] = []
         self.usd: float | None = 0.01
@@ -53,7 +57,11 @@ class World:
                 raise FlowiseUnreachableError("Flowise is away.")
             return SimpleNamespace(flow_data=self.flow_data)
 
-        return SimpleNamespace(get_chatflow=get_chatflow)
+        async def list_document_stores() -> list[DocumentStore]:
+            self.looks += 1
+            return [self.store, DocumentStore(id=str(uuid4()), name="Another", updated_date=str(self.looks))]
+
+        return SimpleNamespace(get_chatflow=get_chatflow, list_document_stores=list_document_stores)
 
     async def set_of(self, *_: str) -> list[GivenTest]:
         return [GivenTest(id=f"t{n}", turns=[f"Question {n}?"]) for n in (1, 2)]
@@ -174,6 +182,26 @@ async def test_a_change_of_the_node_types_is_tested_at_once(world: World, databa
         await connection.execute("UPDATE instance_nodes SET fingerprint = 'newer'")
     view = await world.passes(6)
     assert ([one.cause for one in view.results], len(world.asked)) == (["nodes", "schedule", "schedule"], 3)
+
+
+async def test_a_change_of_a_document_store_of_the_flow_is_tested_once(world: World) -> None:
+    world.flow_data = f'{{"name": "documentStoreVS", "selectedStore": "{STORE}"}}'
+    await world.passes()
+    looks = world.looks
+    await world.passes(3)
+    assert (len(world.asked), world.looks - looks) == (1, 3)
+    world.store = world.store.model_copy(update={"updated_date": "2"})
+    world.fails = lambda test, number: test == "t1"
+    view = await world.passes(6)
+    assert [one.cause for one in view.results] == ["stores", "schedule"]
+    assert (view.alarm and view.alarm.changed, len(world.asked)) == (["stores"], 3)
+    # A store that is gone, and no money left: said once.
+    world.store = DocumentStore(id=str(uuid4()), name="Handbook")
+    with serving(DEFAULT_OWNER):
+        await world.service.put(FLOW, GuardSettings(usd_per_month=0), None)
+    await world.passes()
+    view = await world.passes()
+    assert ([one.state for one in view.results], len(world.asked)) == (["paused", "failing", "ok"], 3)
 
 
 async def test_no_run_begins_beyond_the_ceiling_and_an_alarm_stays(world: World, database: Database) -> None:
