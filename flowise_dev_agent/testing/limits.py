@@ -12,6 +12,7 @@ from flowise_dev_agent.errors import PatchError
 from flowise_dev_agent.patch import AddNode, Connect, Disconnect, GraphIR, PatchOp, Schemas, compile_ops
 from flowise_dev_agent.patch.model import agentflow as v2
 from flowise_dev_agent.patch.model.node import FlowNode
+from flowise_dev_agent.patch.model.ways import following, reached_from, ways_of
 from flowise_dev_agent.schemas.base import JsonValue
 
 _FORKS: Final = frozenset({v2.CONDITION, v2.CONDITION_AGENT})
@@ -43,6 +44,13 @@ def rounds_of(loop: FlowNode) -> int:
     return int(said[:9]) if said.isascii() and said.isdigit() and int(said[:9]) else _ROUNDS
 
 
+def counts_on(loop: FlowNode, graph: GraphIR) -> bool:
+    """True if a way back to the loop waits for no person: with each answer of a person Flowise counts anew."""
+    people = {node.id for node in graph.nodes if node.name == v2.HUMAN_INPUT}
+    after = {id_: later for id_, later in following(ways_of(graph)).items() if id_ not in people}
+    return loop.id in reached_from([v2.loop_target_id(str(loop.inputs.get(v2.LOOP_TARGET) or ""))], after)
+
+
 def with_limits(graph: GraphIR, schemas: Schemas) -> Limits:
     """Copy of the flow in which conversations whose session id says so go round each loop until its limit."""
     found: list[Limit] = []
@@ -52,7 +60,7 @@ def with_limits(graph: GraphIR, schemas: Schemas) -> Limits:
         fork = forks[0] if len(forks) == 1 and node.name == v2.LOOP and not node.parent else None
         if fork is None or fork.name not in _FORKS or fork.id in {one.fork for one in found}:
             continue
-        if rounds_of(node) <= _MOST_ROUNDS:
+        if rounds_of(node) <= _MOST_ROUNDS and counts_on(node, graph):
             number = len(found)
             title = node.label or node.id
             added = f"limitGate_{number}", f"limitLoop_{number}"

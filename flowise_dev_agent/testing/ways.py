@@ -19,7 +19,7 @@ from flowise_dev_agent.schemas.plan import Decision, Expectation, TestCase
 from flowise_dev_agent.schemas.verdict import NOT_THE_FLOW, ProbeKind, Trace, Trial
 from flowise_dev_agent.testing.answers import SIMULATED_FAILURE, put, sample_answer, steps_of
 from flowise_dev_agent.testing.cases import MOST_HELD, next_id
-from flowise_dev_agent.testing.limits import Limit, rounds_of
+from flowise_dev_agent.testing.limits import Limit, counts_on, rounds_of
 from flowise_dev_agent.testing.simulation import Simulation, simulated_steps
 from flowise_dev_agent.texts import Text, in_brief, text
 
@@ -333,7 +333,12 @@ def told_ways(held: Sequence[TrialRun], graph: GraphIR, simulation: Simulation) 
 
 
 def _was_probed(run: TrialRun, probe: Probe, simulation: Simulation) -> bool:
-    """True if the stand-in came to its turn. What failed inside an agent or an iteration is no step of the trace."""
+    """True if the stand-in came to its turn. What failed inside an agent or an iteration is no step of the trace.
+
+    A run that ended by the server, such as at an address that Flowise refuses, shows nothing of the stand-in.
+    """
+    if run.trial.category in NOT_THE_FLOW and SIMULATED_FAILURE not in run.trial.error:
+        return False
     if probe.kind == "limit":
         limit = simulation.limits[probe.stand_in]
         return bool(run.trial.category) or _rounds([run])[limit.node_id] >= limit.rounds
@@ -384,7 +389,9 @@ def _untaken(held: Sequence[TrialRun], graph: GraphIR, simulation: Simulation) -
             titles = [node.label or node.id for end in (edge.source, edge.target) if (node := graph.node(end))]
             yield text("way.branch", step=titles[0], target=titles[-1])
     for node in graph.nodes:
-        if node.name == _LOOP and node.id in loops and loops[node.id] < (limit := rounds_of(node)):
+        if node.name != _LOOP or node.id not in loops or not counts_on(node, graph):
+            continue
+        if loops[node.id] < (limit := rounds_of(node)):
             yield text("way.limit", step=node.label or node.id, count=limit)
     probed = {
         (one.case.stand_in, one.case.kind)

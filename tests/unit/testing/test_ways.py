@@ -2,12 +2,13 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from flowise_dev_agent.knowledge.nodes import NodeStore
-from flowise_dev_agent.patch import GraphIR, PatchOp, SetParam, compile_ops
+from flowise_dev_agent.patch import AddNode, GraphIR, PatchOp, SetParam, compile_ops
 from flowise_dev_agent.schemas.plan import Decision, TestCase
 from flowise_dev_agent.schemas.verdict import Trace, TraceStep, Trial
 from flowise_dev_agent.testing.simulation import NOTHING_SIMULATED, Simulation, simulated
@@ -161,6 +162,14 @@ def test_what_a_failure_led_to_is_told(catalogue: NodeStore, answer: str, error:
     assert code in [one.code for one in told_ways(runs, graph, simulation)]
 
 
+def test_a_run_that_the_server_refused_says_nothing_of_what_was_simulated(catalogue: NodeStore) -> None:
+    graph, simulation = acting(catalogue)
+    probe = Probe(**HELLO.model_dump(), stand_in=0, kind="error")
+    refused = held(probe, *STEPS, answer="", error="Access to this host is denied by policy.")
+    runs = [held(HELLO, *STEPS), replace(refused, trial=refused.trial.model_copy(update={"category": "EXTERNAL"}))]
+    assert [one.code for one in told_ways(runs, graph, simulation)] == ["way.branch", "way.untested"]
+
+
 def test_of_a_flow_whose_answer_is_empty_a_failure_is_told_to_nobody(catalogue: NodeStore) -> None:
     graph, simulation = acting(catalogue)
     probe = Probe(**HELLO.model_dump(), stand_in=0, kind="error")
@@ -190,21 +199,25 @@ def test_a_large_flow_and_a_chatflow_are_left_alone(catalogue: NodeStore) -> Non
     assert answered_branches(chat, [HELLO]) == []
 
 
-def looping(catalogue: NodeStore) -> tuple[GraphIR, Simulation]:
+FUNCTION = add("customFunctionAgentflow", customFunctionJavascriptFunction="return $flow.input")
+PERSON = add("humanInputAgentflow", humanInputDescriptionType="fixed", humanInputDescription="Go on?")
+
+
+def looping(catalogue: NodeStore, step: AddNode = FUNCTION) -> tuple[GraphIR, Simulation]:
     """A reply that is asked for again until it is good, three times at most."""
     ops: list[PatchOp] = [
         add("startAgentflow"),
-        add("customFunctionAgentflow", customFunctionJavascriptFunction="return $flow.input"),
+        step,
         add("conditionAgentflow"),
         SetParam(
             node_id="conditionAgentflow_0",
             param_name="conditions",
-            value=[row("{{ customFunctionAgentflow_0 }}", "contains", "again")],
+            value=[row(f"{{{{ {step.node_id} }}}}", "contains", "again")],
         ),
-        add("loopAgentflow", loopBackToNode="customFunctionAgentflow_0", maxLoopCount=3, fallbackMessage="Enough."),
+        add("loopAgentflow", loopBackToNode=step.node_id, maxLoopCount=3, fallbackMessage="Enough."),
         add("directReplyAgentflow", directReplyMessage="Good."),
-        connect("startAgentflow_0", "customFunctionAgentflow_0"),
-        connect("customFunctionAgentflow_0", "conditionAgentflow_0"),
+        connect("startAgentflow_0", step.node_id),
+        connect(step.node_id, "conditionAgentflow_0", output="0" if step is PERSON else ""),
         connect("conditionAgentflow_0", "loopAgentflow_0", output="0"),
         connect("conditionAgentflow_0", "directReplyAgentflow_0", output="1"),
     ]
@@ -226,6 +239,13 @@ def test_a_loop_that_no_test_brought_to_its_limit_gets_a_test_that_does(catalogu
     # One that went round by itself needs no other.
     again = held(HELLO, *steps, *["loopAgentflow_0"] * 3)
     assert more_ways([again], graph, simulation) == []
+
+
+def test_a_loop_that_waits_for_a_person_in_each_round_has_no_limit_to_tell(catalogue: NodeStore) -> None:
+    graph, simulation = looping(catalogue, PERSON)
+    assert not simulation.limits
+    once = held(HELLO, "startAgentflow_0", PERSON.node_id, "conditionAgentflow_0", "loopAgentflow_0")
+    assert "way.limit" not in [one.code for one in told_ways([once], graph, simulation)]
 
 
 def test_a_flow_without_a_loop_needs_no_copy_for_its_limit(catalogue: NodeStore) -> None:
