@@ -1,12 +1,13 @@
 """Models of a plan: named where nobody chose them, replaced or told where they have ended or end soon."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from flowise_dev_agent.errors import PatchError
-from flowise_dev_agent.knowledge.model_ends import UsedModel, brand_of, words_of
+from flowise_dev_agent.knowledge.model_ends import UsedModel, brand_of, status, words_of
 from flowise_dev_agent.patch import GraphIR, Schemas
 from flowise_dev_agent.patch.model.model_uses import EMBEDDINGS, ModelUse, model_uses
 from flowise_dev_agent.patch.model.named import with_names
@@ -51,11 +52,33 @@ async def current_models(context: PlanContext) -> PlanContext:
         elif used.end:
             ending.append(used)
     told = _telling(context.having(plan), ending)
+    told = replace(told, problems=(*told.problems, *_other_versions(told)))
     found = [
         one.model_copy(update={"hint": f"{one.hint} {_SAY_SO}"}) if one.code in (MODEL_ENDED, MODEL_ENDS) else one
         for one in told.plan.findings
     ]
     return told.changed(findings=found) if ending else told
+
+
+def _other_versions(context: PlanContext) -> Iterator[str]:
+    """Problems with new models in another version than the one that the person names and the server lists."""
+    if not context.is_open or context.by_form:
+        return
+    in_use = {use.model for use in model_uses(context.base, context.schemas)}
+    for use in models_after(context.plan, context.base, context.schemas):
+        if use.model in in_use or is_asked_for(use.model, context.words):
+            continue
+        named = [
+            one
+            for one in context.request.server.models.get(use.component, ())
+            if words_of(one) == words_of(use.model) and one not in in_use and is_asked_for(one, context.words)
+            if status(use.component, one, datetime.now(UTC).date()) != "ended"
+        ]
+        if len(named) == 1:
+            yield (
+                f"`{use.field}` of {use.where}: the person names {named[0]}, which works, and not {use.model}. Take "
+                "the one that they name; code tells them when it ends."
+            )
 
 
 async def ending_models(context: PlanContext) -> PlanContext:

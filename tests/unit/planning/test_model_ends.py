@@ -1,7 +1,7 @@
 """A plan's models that end: replaced where nobody chose them, told where somebody did."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import Any
 
@@ -132,6 +132,31 @@ async def test_a_model_that_the_person_asked_for_stays_and_is_told(catalogue: No
     assert told(done.plan) == [("MODEL_ENDS", "chatOpenAI_0", "gpt-5.5")]
     (finding,) = done.plan.findings
     assert (finding.severity, finding.params["day"]) == ("warning", "2027-01-14")
+
+
+SONNETS = ("claude-sonnet-4-6", "claude-sonnet-4-8-20261001", "claude-3-5-sonnet-20241022", "claude-haiku-4-5")
+
+
+@pytest.mark.parametrize(
+    ("words", "planned", "asked"),
+    [
+        ("Use claude sonnet 4.8", "claude-sonnet-4-6", True),
+        ("Use claude sonnet 4.8", "claude-sonnet-4-8-20261001", False),
+        ("Use Claude Sonnet", "claude-sonnet-4-6", False),
+        # One that has ended works no longer.
+        ("Use Claude 3.5 Sonnet", "claude-sonnet-4-6", False),
+        ("Sort with Claude Haiku 4.5, write with the best Sonnet", "claude-sonnet-4-6", False),
+    ],
+)
+async def test_another_version_than_the_named_one_goes_back(
+    words: str, planned: str, *, asked: bool, catalogue: NodeStore
+) -> None:
+    plan = chain(model(planned, "chatAnthropic_0"), node="chatAnthropic")
+    lists = ServerNames(models={"chatAnthropic": SONNETS})
+    given = context(catalogue, plan, words)
+    given = replace(given, request=replace(given.request, server=lists))
+    problems = (await current_models(given)).problems
+    assert ["claude-sonnet-4-8-20261001" in one for one in problems] == [True] * asked
 
 
 async def test_what_is_told_already_is_not_told_twice(catalogue: NodeStore) -> None:
