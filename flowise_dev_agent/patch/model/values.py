@@ -97,7 +97,8 @@ def normalize(definition: InputEntry, value: Any, inputs: Values | None = None) 
 
 def _number(definition: InputEntry, value: Any) -> tuple[Any, ValueProblem | None]:
     if isinstance(value, (int, float)) and not isinstance(value, bool):
-        return value, None
+        # Flowise takes 0 for an empty field, and reads it in the text that its editor writes.
+        return value or "0", None
     if isinstance(value, str):
         try:
             number = float(without_markup(value) if definition.get("acceptVariable") else value)

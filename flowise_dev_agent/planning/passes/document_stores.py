@@ -265,7 +265,7 @@ async def store_spec(store: PlannedStore, files: SessionFiles | None, session_id
                 },
                 splitter_id=_SPLITTER[0],
                 splitter_name=_SPLITTER[1],
-                splitter_config={"chunkSize": store.chunk_size, "chunkOverlap": store.chunk_overlap},
+                splitter_config={"chunkSize": store.chunk_size, "chunkOverlap": str(store.chunk_overlap)},
             )
         )
     return StoreSpec(name=store.name, about=about(store), loaders=loaders, id=store.id, like=store.like, probe=probe)

@@ -47,6 +47,14 @@ def _data(graph: GraphIR, node_id: str) -> dict[str, Any]:
     return node.data
 
 
+@pytest.mark.parametrize("given", [0, 0.0, "0"])
+def test_a_zero_is_stored_as_the_text_that_flowise_reads(given: object, schemas: Schemas) -> None:
+    made = compile_ops(GraphIR.empty(), [_add("recursiveCharacterTextSplitter", "s_0", chunkOverlap=given)], schemas)
+    assert _data(made.graph, "s_0")["inputs"]["chunkOverlap"] == "0"
+    changed = compile_ops(made.graph, [SetParam(node_id="s_0", param_name="chunkOverlap", value=20)], schemas)
+    assert _data(changed.graph, "s_0")["inputs"]["chunkOverlap"] == 20
+
+
 def test_connect_writes_reference_edge_and_output_selection_together(schemas: Schemas) -> None:
     result = compile_ops(GraphIR.empty(), rag(NOWHERE), schemas)
 

@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from pydantic import JsonValue
 
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import (
@@ -186,7 +187,7 @@ BRANCHES = [
     ("humanInputAgentflow_0", "1", "loopAgentflow_0"),
     ("customFunctionAgentflow_0", "", "executeFlowAgentflow_0"),
 ]
-ROW = {"type": "string", "value1": "{{ question }}", "operation": "startsWith", "value2": "order"}
+ROW: dict[str, JsonValue] = {"type": "string", "value1": "{{ question }}", "operation": "startsWith", "value2": "order"}
 VALUES: dict[str, Any] = {
     "startAgentflow_0.startInputType": "chatInput",
     "conditionAgentflow_0.conditions": [ROW],
@@ -281,7 +282,7 @@ def changed(catalogue: NodeStore, drawn: list[tuple[str, str, str]], **fields: A
     ops += [SetParam(node_id=id_, param_name=CODE, value="return 'a';") for id_ in ids if id_[1] == "u"]
     ops += [Connect(source_node_id=one, source_anchor=out or None, target_node_id=two) for one, out, two in drawn]
     base = compile_ops(GraphIR.empty(), ops, catalogue.schemas).graph
-    more = {"flow_kind": "AGENTFLOW", "operation": "update", **fields}
+    more: dict[str, Any] = {"flow_kind": "AGENTFLOW", "operation": "update", **fields}
     return PatchRequest(
         requirement="x", plan=Plan(goal="x", flow_name="x", **more), nodes=catalogue, flow=GraphView(base)
     )
@@ -292,7 +293,7 @@ def step(id_: str, *, existing: bool = False) -> PlannedNode:
 
 
 def reads(id_: str, other: int) -> PlannedValue:
-    row = {"variableName": "a", "variableValue": f"{{{{ customFunctionAgentflow_{other} }}}}"}
+    row: JsonValue = {"variableName": "a", "variableValue": f"{{{{ customFunctionAgentflow_{other} }}}}"}
     return PlannedValue(node_id=id_, param="customFunctionInputVariables", value=[row])
 
 

@@ -205,15 +205,12 @@ PERSON = add("humanInputAgentflow", humanInputDescriptionType="fixed", humanInpu
 
 def looping(catalogue: NodeStore, step: AddNode = FUNCTION) -> tuple[GraphIR, Simulation]:
     """A reply that is asked for again until it is good, three times at most."""
+    again: list[Any] = [row(f"{{{{ {step.node_id} }}}}", "contains", "again")]
     ops: list[PatchOp] = [
         add("startAgentflow"),
         step,
         add("conditionAgentflow"),
-        SetParam(
-            node_id="conditionAgentflow_0",
-            param_name="conditions",
-            value=[row(f"{{{{ {step.node_id} }}}}", "contains", "again")],
-        ),
+        SetParam(node_id="conditionAgentflow_0", param_name="conditions", value=again),
         add("loopAgentflow", loopBackToNode=step.node_id, maxLoopCount=3, fallbackMessage="Enough."),
         add("directReplyAgentflow", directReplyMessage="Good."),
         connect("startAgentflow_0", step.node_id),
