@@ -53,7 +53,7 @@ def ops_by_code(request: PatchRequest) -> list[PatchOp] | None:
         return None
     lines: list[PatchOp] = []
     if plan.flow_kind == "AGENTFLOW":
-        if not _is_settled(plan):
+        if not _is_settled(plan, base):
             return None
         if base.nodes:
             lines += likely_lines(plan, base, planned_flow(plan, base, schemas).graph)
@@ -100,20 +100,17 @@ def _row(plan: Plan) -> list[NamedConnection]:
     return [NamedConnection(source=one.node_id, target=two.node_id) for one, two in pairwise(plan.nodes)]
 
 
-def _is_settled(plan: Plan) -> bool:
+def _is_settled(plan: Plan, base: GraphIR) -> bool:
     """True for steps that the person saw with title, instructions and branches, those of a new flow with their lines
     too.
     """
     given = {(value.node_id, value.param): value.value for value in plan.values}
     new = [one for one in plan.nodes if not one.existing and one.node_name != START]
-    begins = plan.operation == "update" or plan.nodes[0].node_name == START
-    return (
-        begins
-        and bool(new or plan.operation == "update")
-        and all(one.label and _is_decided(one, given) for one in new)
-        and (plan.operation == "update" or plan.says_all_lines or (not plan.connections and _is_row(new)))
-        and not steps_without_instructions(plan)
-    )
+    if not base.nodes:
+        begins = bool(new) and plan.nodes[0].node_name == START
+        if not (begins and (plan.says_all_lines or (not plan.connections and _is_row(new)))):
+            return False
+    return all(one.label and _is_decided(one, given) for one in new) and not steps_without_instructions(plan)
 
 
 def _may_join(lines: Sequence[PatchOp], base: GraphIR) -> bool:

@@ -52,8 +52,8 @@ def checked_plan(plan: Plan, request: PlanRequest, accounts: Sequence[PartAccoun
         return plan.model_copy(update=update | {"nodes": [], "credential_requirements": []})
     as_it_is = request.intent.operation == "copy" and not plan.removals
     problems: list[str] = []
-    if request.previous and plan.uploads is None:
-        plan = plan.model_copy(update={"uploads": request.previous.uploads})
+    if request.previous:
+        plan = _with_former(plan, request.previous)
     if not (plan.nodes or plan.changes or plan.uploads is not None or as_it_is):
         problems.append("`nodes` is empty. List the nodes to add or to change, or fill `declined`.")
     nodes: list[PlannedNode] = []
@@ -66,6 +66,8 @@ def checked_plan(plan: Plan, request: PlanRequest, accounts: Sequence[PartAccoun
         if request.previous
         else set[str]()
     )
+    if not is_new and plan.connections:
+        plan = _with_free_branches(plan, request)
     lines, no_lines = _lines_that_go(plan, request)
     drawn = plan.connections
     problems += [*no_lines, *([] if is_new else _open_branches(plan, request))]
@@ -120,6 +122,14 @@ def checked_plan(plan: Plan, request: PlanRequest, accounts: Sequence[PartAccoun
     required = list(dict.fromkeys([*required_types(new, request.credential_types), *named]))
     update |= {"nodes": nodes, "credential_requirements": required}
     return plan.model_copy(update=update)
+
+
+def _with_former(plan: Plan, previous: Plan) -> Plan:
+    """Plan with what the one before said and it leaves out: files that people upload, the lines of the same steps."""
+    is_same = {node.node_id for node in plan.nodes} == {node.node_id for node in previous.nodes}
+    drawn = previous.connections if is_same and previous.says_all_lines else []
+    uploads = previous.uploads if plan.uploads is None else plan.uploads
+    return plan.model_copy(update={"uploads": uploads, "connections": plan.connections or drawn})
 
 
 def _lines_that_go(plan: Plan, request: PlanRequest) -> tuple[list[NamedConnection], list[str]]:
@@ -198,6 +208,23 @@ def _open_branches(plan: Plan, request: PlanRequest | PatchRequest, graph: Graph
         if not source.output_called(one.output)
         for names in [[output.label for output in source.outputs]]
     ]
+
+
+def _with_free_branches(plan: Plan, request: PlanRequest) -> Plan:
+    """Plan whose one new line out of a step names the one branch that leads nowhere yet, where it names none. An
+    approval is the plan's to say.
+    """
+    graph = planned_flow(plan, request.flow.graph, request.nodes.schemas).graph
+    led = {(edge.source, edge.output_name) for edge in graph.edges}
+    lines: list[NamedConnection] = []
+    for one in plan.connections:
+        source = graph.node(one.source)
+        free = [output.name for output in source.outputs if (one.source, output.name) not in led] if source else []
+        if source and source.name in BRANCHES_FROM and not one.output and len(free) == 1:
+            one = one.model_copy(update={"output": free[0]})
+            led.add((one.source, one.output))
+        lines.append(one)
+    return plan.model_copy(update={"connections": lines})
 
 
 def _only_answers(plan: Plan, request: PlanRequest) -> bool:

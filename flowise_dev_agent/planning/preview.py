@@ -111,7 +111,7 @@ def likely_lines(plan: Plan, base: GraphIR, flow: GraphIR) -> list[PatchOp]:
     planned = [flow.node(node.node_id) for node in plan.nodes]
     new = [node for node in planned if node and base.node(node.id) is None and node.id not in linked]
     steps = [node for node in new if node.is_agentflow and not node.is_note and not node.parent]
-    if plan.operation != "update" or not steps:
+    if not base.nodes or not steps:
         return []
     cut = {(edge.source, edge.output_name, edge.target) for edge in base.edges}
     cut &= {(one.source, output, one.target) for one in plan.disconnections for _, output, _ in cut}

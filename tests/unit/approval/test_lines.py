@@ -16,6 +16,7 @@ from flowise_dev_agent.patch.views.graph_view import GraphView
 from flowise_dev_agent.planning.details import plan_details
 from flowise_dev_agent.planning.permissions import capability_words
 from flowise_dev_agent.planning.plan_checks import checked_plan
+from flowise_dev_agent.planning.preview import planned_flow
 from flowise_dev_agent.schemas.plan import LineChange, NamedConnection, Plan
 from flowise_dev_agent.texts import say
 from tests.support.requests import UPDATE, plan_request
@@ -252,6 +253,25 @@ def test_p85_a_planned_line_is_of_one_branch_and_shown_with_it(catalogue: NodeSt
             contract(planned(ASK), connections=[{"source": ASK, "target": CALL}]),
             plan_request(catalogue, "x", intent=UPDATE, flow=GraphView(base)),
         )
+
+
+def test_a_line_out_of_the_one_branch_that_leads_nowhere_needs_no_name(catalogue: NodeStore) -> None:
+    base = compile_ops(GraphIR.empty(), FLOW, catalogue.schemas).graph
+    request = plan_request(catalogue, "x", intent=UPDATE, flow=GraphView(base))
+    rows = [{"type": "string", "value1": "{{ question }}", "operation": "contains", "value2": word} for word in "ab"]
+    lines: list[dict[str, str]] = [{"source": SORT, "target": NO}]
+    more = contract(planned(SORT), values=[value(SORT, "conditions", rows)], connections=lines)
+    assert [one.output for one in checked_plan(more, request).connections] == ["1"]
+    after = planned_flow(checked_plan(more, request), base, catalogue.schemas).graph
+    led = [(edge.output_name, edge.target) for edge in after.edges if edge.source == SORT]
+    assert sorted(led) == [("0", ASK), ("1", NO), ("2", LATE)]
+    with pytest.raises(UnusableOutputError, match="which branch"):
+        checked_plan(contract(planned(SORT), connections=lines), request)
+    # Whether an approval or a rejection leads there is nothing that code decides.
+    asked = compile_ops(base, [cut(ASK, NO)], catalogue.schemas).graph
+    open_ = contract(planned(ASK), connections=[{"source": ASK, "target": LATE}])
+    with pytest.raises(UnusableOutputError, match="which branch"):
+        checked_plan(open_, plan_request(catalogue, "x", intent=UPDATE, flow=GraphView(asked)))
 
 
 def test_p85_a_line_that_goes_is_of_one_branch_and_shown_with_it(catalogue: NodeStore) -> None:

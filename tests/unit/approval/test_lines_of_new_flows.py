@@ -126,3 +126,11 @@ def test_lines_that_cannot_be_go_back(lines: list[tuple[str, str, str]], said: s
     with pytest.raises(UnusableOutputError) as refused:
         checked(catalogue, lines)
     assert any(said in problem for problem in refused.value.problems), refused.value.problems
+
+
+def test_a_plan_that_is_given_again_without_lines_keeps_those_of_the_same_steps(catalogue: NodeStore) -> None:
+    before = checked(catalogue)
+    again = checked_plan(plan_of([]), plan_request(catalogue, previous=before))
+    assert again.connections == before.connections
+    fewer = plan_of([]).model_copy(update={"nodes": NODES[:-1]})
+    assert checked_plan(fewer, plan_request(catalogue, previous=before)).connections == []
