@@ -1,7 +1,9 @@
 """Starters: which one a sentence gets, what fills in its form, and what stands in its prompts."""
 # pyright: reportPrivateUsage=false
 
+import re
 import time
+from importlib.resources import files
 from typing import Any
 
 import pytest
@@ -283,3 +285,14 @@ def test_what_is_needed_is_asked_again_of_a_form_that_was_changed(catalogue: Nod
 
 def test_no_starter_sets_what_reasoning_models_are_not_sent() -> None:
     assert [one.id for one in starters() if "temperature" in one.form] == []
+
+
+def test_each_example_of_the_page_is_planned_without_asking_for_more(catalogue: NodeStore) -> None:
+    source = (files("flowise_dev_agent") / "web/app/src/sessions/start.ts").read_text("utf-8")
+    blocks = source.partition("EXAMPLES")[2].split("\n  },\n")
+    said = {
+        found[1]: "file: {" in block for block in blocks if (found := re.search(r'requirement:\s*"([^"]+)"', block))
+    }
+    assert len(said) == 8
+    chosen = {one: choose(one, catalogue, attached=["text"] * has_file) for one, has_file in said.items()}
+    assert {one: found.needs for one, found in chosen.items() if found.needs} == {}

@@ -23,9 +23,25 @@ it("shows eight examples with their picture and needs on a first run, and a shor
   expect(container.querySelectorAll(".example svg")).toHaveLength(8);
   expect(screen.getAllByText(/credential in Flowise/).length).toBeGreaterThan(6);
   await userEvent.click(screen.getByRole("button", { name: /Translator/ }));
-  expect(kept[0]?.requirement).toContain("translates every message into French");
+  await vi.waitFor(() => expect(kept[0]?.requirement).toContain("translates every message into French"));
   rerender(form(false));
   expect(screen.getByRole("list", { name: "Examples" }).children).toHaveLength(4);
+});
+
+it("hands over the text of an example with it, which says that it is one", async () => {
+  const stored = { id: "f1", facts: { name: "example-opening-hours.txt", kind: "text" } };
+  vi.stubGlobal("fetch", async (request: Request) =>
+    request.url.endsWith("/attachments") ? Response.json(stored) : new Promise(() => {}),
+  );
+  const kept: (Draft | null)[] = [];
+  render(
+    <QueryClientProvider client={new QueryClient()}>
+      <NewSession draft={EMPTY} keep={(draft) => kept.push(draft)} first arrived />
+    </QueryClientProvider>,
+  );
+  await userEvent.click(screen.getByRole("button", { name: /Answers from a text/ }));
+  await vi.waitFor(() => expect(kept.at(-1)?.files).toEqual([{ id: "f1", name: stored.facts.name, kind: "text" }]));
+  expect(kept.at(-1)?.requirement).toContain("opening hours");
 });
 
 it("links the limits of the model that plans, beside its name", () => {

@@ -9,10 +9,10 @@ import { t } from "../i18n";
 import { wordedList } from "../i18n/texts";
 import { ErrorNote } from "../ui/ErrorNote";
 import { ExpectedCost } from "../ui/ExpectedCost";
-import { FileDrop } from "../ui/files";
+import { FileDrop, upload } from "../ui/files";
 import { tooLong } from "../ui/tooLong";
 import { FlowPicker } from "./FlowPicker";
-import { type Draft, EXAMPLES, newKey, requestOf } from "./start";
+import { type Draft, EXAMPLES, type Example, newKey, requestOf } from "./start";
 
 const FirstRun = lazy(() => import("./FirstRun").then((module) => ({ default: module.FirstRun })));
 
@@ -54,6 +54,14 @@ export function NewSession({ draft, keep, first, arrived }: Props) {
     onSuccess: (session) => {
       keep(null);
       go(`/s/${session.thread_id}`);
+    },
+  });
+
+  const take = useMutation({
+    mutationFn: async ({ file }: Example) => file && (await upload(new File([file.text], file.name))),
+    onSuccess: (file, { requirement }) => {
+      set({ requirement, ...(file && { files: [file] }) });
+      field.current?.focus();
     },
   });
 
@@ -131,18 +139,11 @@ export function NewSession({ draft, keep, first, arrived }: Props) {
             </p>
           </div>
         )}
-        <ErrorNote error={start.error} />
+        <ErrorNote error={start.error ?? take.error} />
         <ul className="plain examples" aria-label={t("Examples")}>
           {EXAMPLES.slice(0, first ? EXAMPLES.length : SHORT_LIST).map((example) => (
             <li key={example.title}>
-              <button
-                type="button"
-                className="example"
-                onClick={() => {
-                  set({ requirement: example.requirement });
-                  field.current?.focus();
-                }}
-              >
+              <button type="button" className="example" onClick={() => take.mutate(example)}>
                 <span aria-hidden="true">
                   <Sketch categories={example.nodes} />
                 </span>

@@ -37,6 +37,8 @@ export interface Example {
   needs: string;
   /** Categories of its nodes; all feed the last one. */
   nodes: string[];
+  /** A text that goes with it, and says that it is an example. */
+  file?: { name: string; text: string };
 }
 
 const OPENAI = "An OpenAI credential in Flowise";
@@ -63,10 +65,13 @@ export const EXAMPLES: Example[] = [
   },
   {
     title: "Answers from a text",
-    requirement:
-      "Build a chatbot that answers questions about our opening hours from this text: We are open from Monday to Friday, 9 am to 5 pm.",
+    requirement: "Build a chatbot that answers questions about our opening hours from the file.",
     needs: OPENAI,
     nodes: ["Document Loaders", "Embeddings", "Chat Models", "Chains"],
+    file: {
+      name: "example-opening-hours.txt",
+      text: "An example: put your own text here.\n\nWe are open from Monday to Friday, 9 am to 5 pm.",
+    },
   },
   {
     title: "Translator",
@@ -89,7 +94,7 @@ export const EXAMPLES: Example[] = [
   {
     title: "Steps with approval",
     requirement:
-      "Build an agentflow that drafts an answer to a customer's mail, waits for a person to approve it, and then gives the final answer.",
+      "Build an agentflow that drafts an answer to a customer's mail, waits for a person to approve it, and then sends it to the example address https://example.com/answers.",
     needs: OPENAI,
     nodes: ["Agent Flows", "Agent Flows", "Agent Flows"],
   },
