@@ -23,9 +23,15 @@ def _holds_no_password(url: HttpUrl) -> HttpUrl:
     return url
 
 
+def _fits_into_a_header(key: SecretStr) -> SecretStr:
+    if not all("!" <= character <= "~" for character in key.get_secret_value()):
+        raise ValueError("a key has letters, digits and signs of ASCII only, and no blanks")
+    return key
+
+
 #: The limit applies to the sent text: parsing a URL appends a slash to a bare host.
 Address = Annotated[HttpUrl, UrlConstraints(max_length=500), AfterValidator(_holds_no_password)]
-Key = Annotated[SecretStr, Field(min_length=1, max_length=1_000)]
+Key = Annotated[SecretStr, Field(min_length=1, max_length=1_000), AfterValidator(_fits_into_a_header)]
 
 
 class ConnectFlowise(RequestBody):

@@ -33,6 +33,7 @@ from flowise_dev_agent.settings import (
 from tests.chaos.fake_flowise import FakeFlowise
 from tests.fixtures.database import stored_text
 from tests.runtime_world import running_engine, script, until
+from tests.support.sessions import ASSISTANT
 
 FLOWISE_KEY, MODEL_KEY, SHARED = "Merry-plain-key-of-flowise", "Merry-plain-key-of-a-model", "the-shared-key"
 FIRST, SECOND = (base64.b64encode(bytes([number] * 32)).decode() for number in (1, 2))
@@ -232,6 +233,57 @@ async def test_a_session_that_begins_while_another_flowise_is_tried_is_not_left_
             refused = await change
             assert (refused.status_code, refused.json()["code"]) == (409, "sessions_open")
             assert (await http.get("/connections")).json()["flowise"]["endpoint"] == first["endpoint"]
+
+
+async def test_a_plan_that_was_approved_for_one_server_is_not_written_to_another(
+    database_dsn: str, server: FakeFlowise
+) -> None:
+    first = {"endpoint": f"http://127.0.0.1:{server.port}", "api_key": FLOWISE_KEY}
+    made = server.created
+    with FakeFlowise(api_key=FLOWISE_KEY) as other:
+        second = {"endpoint": f"http://127.0.0.1:{other.port}", "api_key": FLOWISE_KEY}
+        async with whole_service(database_dsn) as http, whole_service(database_dsn, worker=True) as working:
+            await http.put("/connections/flowise", json=first)
+            view = (await http.post("/sessions", json={"design": ASSISTANT})).json()
+            assert view["interrupt"]["type"] == "plan_approval", view
+            path = f"/sessions/{view['thread_id']}"
+            moved = await working.put("/connections/flowise", json=second | {"force": True})
+            assert moved.json()["flowise"]["endpoint"] == second["endpoint"]
+            # The process that is asked has not looked since.
+            answer = {"interrupt_id": view["interrupt"]["id"], "answer": {"action": "approve"}}
+            await http.post(f"{path}/resume?wait=0", json=answer)
+            ended = await until(lambda: at_rest(http, view["thread_id"]), "the session ends")
+            assert (ended["status"], ended["error"]["code"]) == ("error", "server_changed")
+            await http.put("/connections/flowise", json=first | {"force": True})
+            await http.post(f"{path}/retry")
+            await until(lambda: at_rest(http, view["thread_id"]), "the session goes on where it was approved")
+        assert (server.created > made, other.created, other.flows) == (True, 0, {})
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"endpoint": "http://127.0.0.1:9\n.evil.example"},
+        {"endpoint": "file:///etc/passwd"},
+        {"endpoint": "http://[::1"},
+        {"endpoint": "http://127.0.0.1:99999"},
+        {"endpoint": f"http://{'a' * 70_000}.example"},
+        {"endpoint": "http://127.0.0.1:9", "api_key": "a\r\nX-Owner: other"},
+        {"endpoint": "http://127.0.0.1:9", "api_key": "\u4e2d\u6587"},
+        {"endpoint": "http://127.0.0.1:9", "api_key": "k" * 70_000},
+        {"endpoint": "http://127.0.0.1:9", "formerly": ["http://127.0.0.1:9"]},
+        {"endpoint": ["http://127.0.0.1:9"]},
+    ],
+    ids=str,
+)
+async def test_a_hostile_connection_is_refused_by_its_kind_and_nothing_is_kept(
+    database_dsn: str, database: Database, body: dict[str, Any]
+) -> None:
+    async with service(database_dsn, database) as http:
+        refused = await http.put("/connections/flowise", json=body)
+        assert (refused.status_code, refused.json()["code"]) == (422, "invalid_request"), refused.text[:300]
+        assert (await http.get("/connections")).json()["flowise"]["source"] == "none"
+        assert "connection.store" not in (await http.get("/audit")).text
 
 
 async def at_rest(http: httpx2.AsyncClient, session: str) -> dict[str, Any] | None:
