@@ -45,6 +45,7 @@ TARGETS: Final = (
             "tests/unit/agent/test_plan_binding.py",
             "tests/unit/agent/test_reach.py",
             "tests/unit/agent/test_plan_values.py",
+            "tests/unit/agent/test_agreed_values.py",
             "tests/unit/agent/test_own_hand.py",
         ),
         32,

@@ -1,11 +1,13 @@
 """Amend an approved plan: add what the op writer lacks, drop the new nodes that it gives up."""
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from pydantic import JsonValue
 
+from flowise_dev_agent.approval.agreed_values import field_of, steps_of
 from flowise_dev_agent.patch import Schemas
-from flowise_dev_agent.patch.model.nested import Steps, parse_path, value_at, with_value
+from flowise_dev_agent.patch.model.nested import Steps, value_at, with_value
 from flowise_dev_agent.schemas.plan import UPLOADS, AmendAnswer, Part, Plan, PlannedNode, PlannedValue
 
 
@@ -45,33 +47,33 @@ def _with_values(planned: Sequence[PlannedValue], more: Sequence[PlannedValue]) 
     A newer value of a whole field replaces those of its rows; a newer value of a row goes into the planned whole. Null
     takes back what the plan has.
     """
-    values = [*planned]
-    for new in more:
-        steps = parse_path(new.param) or (new.param,)
-        if new.value is None:
-            values = [one for one in values if one.node_id != new.node_id or not _is_inside(one.param, steps)]
+    values = dict(enumerate(planned))
+    numbers: defaultdict[tuple[str, object], list[int]] = defaultdict(list)
+    for number, one in values.items():
+        numbers[field_of(one)].append(number)
+    for number, new in enumerate(more, len(planned)):
+        steps, near = steps_of(new), [one for one in numbers[field_of(new)] if one in values]
+        at = None if new.value is None else next((one for one in near if _holds(values[one], new, steps)), None)
+        if at is not None:
+            inside = steps[len(steps_of(values[at])) :]
+            values[at] = values[at].model_copy(update={"value": with_value(values[at].value, inside, new.value)})
             continue
-        at = next((index for index, one in enumerate(values) if _holds(one, new, steps)), None)
-        if at is None:
-            values = [one for one in values if one.node_id != new.node_id or not _is_inside(one.param, steps)]
-            values.append(new)
-            continue
-        inside = steps[len(parse_path(values[at].param) or ()) :]
-        values[at] = values[at].model_copy(update={"value": with_value(values[at].value, inside, new.value)})
-    return values
+        for one in near:
+            if steps_of(values[one])[: len(steps)] == steps:
+                del values[one]
+        if new.value is not None:
+            values[number] = new
+            numbers[field_of(new)].append(number)
+    return [*values.values()]
 
 
 def _holds(one: PlannedValue, new: PlannedValue, steps: Steps) -> bool:
     """True if a planned value is a list or an object that has the place of the newer one."""
-    around = parse_path(one.param) or (one.param,)
-    if one.node_id != new.node_id or {one.mode, new.mode} != {"set"} or steps[: len(around)] != around:
+    around = steps_of(one)
+    if {one.mode, new.mode} != {"set"} or steps[: len(around)] != around:
         return False
     *path, _ = steps[len(around) :] or ("",)
     return len(steps) > len(around) and isinstance(value_at({"": one.value}, ("", *path)), Mapping)
-
-
-def _is_inside(param: str, steps: Steps) -> bool:
-    return (parse_path(param) or (param,))[: len(steps)] == steps
 
 
 def _without_nodes(plan: Plan, dropped: Collection[str], reason: str, schemas: Schemas) -> Plan:

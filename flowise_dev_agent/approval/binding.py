@@ -4,7 +4,7 @@ Code makes it from the plan, and compares it with what was agreed before.
 """
 
 from collections.abc import Iterable, Mapping
-from typing import Final
+from typing import Final, TypeVar
 
 from flowise_dev_agent.approval.lines import before_approval, line_changes
 from flowise_dev_agent.patch import (
@@ -31,6 +31,7 @@ from flowise_dev_agent.schemas.plan import (
     ToolBinding,
 )
 
+_T = TypeVar("_T")
 _TOOLS: Final = frozenset({"Tools", "Tools (MCP)"})
 
 
@@ -137,7 +138,7 @@ def with_agreed(capability: Capability, agreed: Capability | None) -> Capability
             "hosts": sorted({*capability.hosts, *agreed.hosts}),
             "commands": sorted({*capability.commands, *agreed.commands}),
             "files": sorted({*capability.files, *agreed.files}),
-            "lines": [*agreed.lines, *(one for one in capability.lines if one not in agreed.lines)],
+            "lines": [*agreed.lines, *_beyond(capability.lines, agreed.lines)],
             "before_approval": sorted({*capability.before_approval, *agreed.before_approval}),
         }
     )
@@ -147,17 +148,22 @@ def beyond_approval(capability: Capability, agreed: Capability) -> Capability | 
     """Part of `capability` that `agreed` does not cover; None if all of it is covered."""
     beyond = Capability(
         nodes={id_: node for id_, node in capability.nodes.items() if not _covers(agreed.nodes.get(id_), node)},
-        hosts=[host for host in capability.hosts if host not in agreed.hosts],
-        commands=[one for one in capability.commands if one not in agreed.commands],
-        files=[one for one in capability.files if one not in agreed.files],
-        credentials=[one for one in capability.credentials if one not in agreed.credentials],
-        code=[id_ for id_ in capability.code if id_ not in agreed.code],
-        tools=[tool for tool in capability.tools if tool not in agreed.tools],
-        effects=[effect for effect in capability.effects if effect not in agreed.effects],
-        lines=[line for line in capability.lines if line not in agreed.lines],
-        before_approval=[id_ for id_ in capability.before_approval if id_ not in agreed.before_approval],
+        hosts=_beyond(capability.hosts, agreed.hosts),
+        commands=_beyond(capability.commands, agreed.commands),
+        files=_beyond(capability.files, agreed.files),
+        credentials=_beyond(capability.credentials, agreed.credentials),
+        code=_beyond(capability.code, agreed.code),
+        tools=_beyond(capability.tools, agreed.tools),
+        effects=_beyond(capability.effects, agreed.effects),
+        lines=_beyond(capability.lines, agreed.lines),
+        before_approval=_beyond(capability.before_approval, agreed.before_approval),
     )
     return None if beyond == Capability() else beyond
+
+
+def _beyond(wanted: Iterable[_T], agreed: Iterable[_T]) -> list[_T]:
+    known = {*agreed}
+    return [one for one in wanted if one not in known]
 
 
 def _covers(agreed: NodeCapability | None, wanted: NodeCapability) -> bool:

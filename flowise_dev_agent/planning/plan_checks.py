@@ -30,6 +30,8 @@ from flowise_dev_agent.schemas.plan import (
 )
 from flowise_dev_agent.texts import text
 
+#: Characters of the ids that a problem names.
+_IDS_CHARS: Final = 500
 _GO_ON: Final = (
     "`declined` asks a question, and the person wants no more questions. Plan with what is known: mark what you choose "
     "as `assumed` with what you chose, and name in `placeholders` what only the person can give."
@@ -377,8 +379,9 @@ def _unknown_ids(
 ) -> list[str]:
     """Problems with ids and params that neither the plan nor the flow has; `taken_back` may be removed too."""
     types = {**existing, **{node.node_id: node.node_name for node in nodes}}
+    known = shortened(", ".join(existing), _IDS_CHARS) or "no nodes"
     problems = [
-        f"`removals` names '{node_id}', which is not in the flow. It has: {', '.join(existing) or 'no nodes'}."
+        f"`removals` names '{node_id}', which is not in the flow. It has: {known}."
         for node_id in plan.removals
         if node_id not in existing and node_id not in taken_back
     ]
