@@ -15,6 +15,22 @@ const LEAST_BYTES = 1_000;
 /** What the page needs before it can draw anything: it is asked for at once, not one after the other. */
 const FIRST = ["main"];
 
+/** Areas of the catalogue in which the service writes whole documents: the page gets them said, not their codes. */
+const SAID = /^(summary|plan\.(criterion|goal|heading|purpose|step|test))\./;
+
+/** Leaves out of the service's texts what the page never says. */
+function ownTexts(): Plugin {
+  return {
+    name: "own-texts",
+    enforce: "pre",
+    transform(code, id) {
+      if (!/\/texts\/\w+\.json$/.test(id)) return undefined;
+      const kept = Object.entries(JSON.parse(code) as Record<string, string>).filter(([key]) => !SAID.test(key));
+      return JSON.stringify(Object.fromEntries(kept));
+    },
+  };
+}
+
 /** Puts the texts of the page's head start into it, in each language, and names what is loaded first. */
 function headStart(): Plugin {
   return {
@@ -72,7 +88,7 @@ function packed(): Plugin {
 export default defineConfig({
   // The page may be under a path of its proxy: everything is found from where it is.
   base: "./",
-  plugins: [react(), headStart(), packed()],
+  plugins: [ownTexts(), react(), headStart(), packed()],
   resolve: { alias: { "@radix-ui/react-dialog": join(import.meta.dirname, "src/ui/noDialog.ts") } },
   build: {
     outDir: "../static",
