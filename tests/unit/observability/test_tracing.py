@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import langsmith
@@ -22,8 +23,8 @@ def _own_environment(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     for name in list(os.environ):
         if name.startswith(("LANGCHAIN_", "LANGSMITH_")):
             monkeypatch.delenv(name)
-    # Nothing is sent; the client only looks for its server.
-    monkeypatch.setenv("LANGCHAIN_ENDPOINT", "http://127.0.0.1:1")
+    # Nothing is sent: a thread that sends would look for its server, and log that there is none.
+    monkeypatch.setattr(langsmith, "Client", partial(langsmith.Client, auto_batch_tracing=False))
     get_env_var.cache_clear()
     yield
     langsmith.configure(client=None, enabled=None, project_name=None)
