@@ -244,7 +244,12 @@ class FlowDomain(DomainCapability):
         return []
 
     async def simulate(
-        self, context: AgentContext, flow_data: str, tests: Sequence[TestCase], real: Collection[str] | None = None
+        self,
+        context: AgentContext,
+        flow_data: str,
+        tests: Sequence[TestCase],
+        real: Collection[str] | None = None,
+        harmless: Collection[str] = (),
     ) -> Simulation:
         """Copy of a flow in which stand-ins take the place of what changes the world. With `real` only these addresses
         are called.

@@ -56,8 +56,10 @@ def _action(state: AgentState, type_: str) -> str | None:
 
 
 def _discards(state: AgentState, type_: str) -> bool:
-    """True if the person cancelled and a draft or document store must be removed."""
-    return _action(state, type_) == "cancel" and (state.write.draft_id is not None or bool(state.write.stores))
+    """True if the person cancelled and a draft, document store or tool must be removed."""
+    return _action(state, type_) == "cancel" and (
+        state.write.draft_id is not None or bool(state.write.stores or state.write.tools)
+    )
 
 
 def after_hydrate_context(state: AgentState) -> Decision:

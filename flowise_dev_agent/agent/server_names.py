@@ -32,7 +32,7 @@ async def server_names(
     )
     return ServerNames(
         variables=_shown(variables, lambda one: str(one.get("name") or "")),
-        tools=_shown(tools, lambda one: f"{one.get('name', '')} = {one.get('id', '')}"),
+        tools=None if tools is None else {str(one.get("id")): _clean(one.get("name") or "") for one in tools},
         stores=_shown(stores, lambda one: f"{one.name} = {one.id}"),
         models={name: models[name] for name in with_models if models.get(name)},
     )
@@ -49,5 +49,8 @@ async def _read(listing: Awaitable[Sequence[T]], secs: float) -> Sequence[T] | N
 def _shown(listed: Sequence[T] | None, name_of: Callable[[T], str]) -> tuple[str, ...] | None:
     if listed is None:
         return None
-    names = (" ".join(name.split()) for one in listed if (name := name_of(one)))
-    return tuple(clean_text(shortened(masked(name), _NAME_CHARS)) for name in names)
+    return tuple(_clean(name) for one in listed if (name := name_of(one)))
+
+
+def _clean(name: str) -> str:
+    return clean_text(shortened(masked(" ".join(name.split())), _NAME_CHARS))

@@ -240,6 +240,8 @@ class WriteState(StatePart):
     reviewed_sha: str | None = None
     #: Document stores that the session made: name -> id.
     stores: dict[str, str] = Field(default_factory=dict[str, str])
+    #: Custom tools that the session uses as it planned them: key -> id.
+    tools: dict[str, str] = Field(default_factory=dict[str, str])
     stale: StaleBase | None = None
     #: Writes that someone else overwrote at once.
     conflicts: list[Conflict] = Field(default_factory=list[Conflict])

@@ -1,21 +1,22 @@
-"""Documents of `apply_patch`: make document stores before the write, accept or remove them with the flow, fill the
-vector stores of the written flow.
+"""Writes of `apply_patch` besides the flow: make document stores and custom tools before it, accept or remove them with
+it, fill the vector stores of the written flow.
 """
 
 import hashlib
 import json
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from typing import Final
 
 from flowise_dev_agent.agent.context import AgentContext
 from flowise_dev_agent.agent.emit import Emitter
 from flowise_dev_agent.agent.state import AgentState, CheckState, Update, WriteState
+from flowise_dev_agent.approval.binding import effect_of
 from flowise_dev_agent.errors import FlowiseError, WriteFailedError
 from flowise_dev_agent.patch import Finding, FlowNode, GraphIR
 from flowise_dev_agent.patch.validate.context import STORES
+from flowise_dev_agent.planning.made_with_flow import stores_to_make, tools_to_make
 from flowise_dev_agent.planning.passes.document_stores import store_spec
-from flowise_dev_agent.schemas.document_stores import PlannedStore
 from flowise_dev_agent.schemas.event_data import DecisionData, WriteData
 from flowise_dev_agent.testing.checks import placeholders_of
 from flowise_dev_agent.texts import Text, counted, sentences, text, translated
@@ -26,11 +27,19 @@ UPSERT_FAILED: Final = "UPSERT_FAILED"
 _SEARCH: Final = re.compile(r"^k$|topk|fetchk|filter|searchtype|lambda|alpha|mmr|sentences|semantic", re.IGNORECASE)
 
 
-async def make_stores(
-    missing: Sequence[PlannedStore], state: AgentState, context: AgentContext, emit: Emitter
-) -> Update:
-    """Make the stores of the approved plan; the flow is then compiled again with their ids."""
-    made = dict(state.write.stores)
+async def make_parts(state: AgentState, context: AgentContext, emit: Emitter) -> Update | None:
+    """Make the tools and document stores of the approved plan, after which the flow is compiled again with their ids;
+    None if they are there.
+    """
+    plan, made, tools = state.plan.current, dict(state.write.stores), dict(state.write.tools)
+    missing, new = stores_to_make(plan, made), tools_to_make(plan, tools)
+    if not missing and not new:
+        return None
+    for tool in new:
+        if state.plan.agreed is None or effect_of(tool) not in state.plan.agreed.effects:
+            raise WriteFailedError(text("error.tool_not_agreed", tool=tool.name), hint=text("error.plan_again"))
+        tools[tool.key] = await context.publisher.make_tool(tool)
+        emit.put(WriteData(tool=tool.name), text("event.tool_made", tool=tool.name))
     for planned in missing:
         spec = await store_spec(planned, context.files, context.session_id)
         if len(spec.loaders) < len(planned.files):
@@ -43,19 +52,29 @@ async def make_stores(
         )
         made[planned.name] = store.id
     return {
-        "write": WriteState(stores=made),
+        "write": WriteState(stores=made, tools=tools),
         "check": CheckState(flow_sha=None, validated_sha=None, findings=[]),
     }
 
 
-async def take_stores(state: AgentState, context: AgentContext) -> None:
-    """Release the session's stores to the person, who accepted the flow."""
+async def take_parts(state: AgentState, context: AgentContext, emit: Emitter) -> None:
+    """Release the session's stores and tools to the person, who accepted the flow."""
     for store_id in state.write.stores.values():
         await context.publisher.take_store(store_id)
+    await _settle_tools(state, context, emit)
 
 
-async def remove_stores(context: AgentContext, emit: Emitter) -> None:
-    """Remove the session's stores and its additions to others; report leftovers: vectors without a record manager."""
+async def _settle_tools(state: AgentState, context: AgentContext, emit: Emitter) -> None:
+    if state.write.tools:
+        for name in await context.publisher.settle_tools():
+            emit.put(WriteData(tool=name), text("event.tool_deleted", tool=name))
+
+
+async def remove_parts(state: AgentState, context: AgentContext, emit: Emitter) -> None:
+    """Remove the session's tools that no flow names, its stores, and its additions to others; report leftovers: vectors
+    without a record manager.
+    """
+    await _settle_tools(state, context, emit)
     for name, store_id in (await context.publisher.own_stores()).items():
         try:
             left = await context.publisher.delete_store(store_id)

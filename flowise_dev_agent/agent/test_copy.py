@@ -13,6 +13,7 @@ from flowise_dev_agent.errors import WriteFailedError
 from flowise_dev_agent.flowise.models import Chatflow
 from flowise_dev_agent.patch import GraphIR, payload_sha256
 from flowise_dev_agent.publish import Base, draft_columns, uploaded_file
+from flowise_dev_agent.testing.effects import calls_out
 from flowise_dev_agent.testing.simulation import OF_ONE_FLOW, Simulation, in_memory
 from flowise_dev_agent.texts import text
 
@@ -34,7 +35,9 @@ async def to_test(
     """The flow to ask in the tests of `flow`; makes or brings up to date its copy where one is needed."""
     if len(suite.not_testable) == len(suite.cases):
         return AskedFlow(flow.id, Simulation(flow.flow_data))
-    simulation = await domains.primary.simulate(context, flow.flow_data, suite.cases, suite.real or None)
+    tools, plan = state.write.tools, state.plan.current
+    harmless = [tools[one.key] for one in plan.new_tools if one.key in tools and not calls_out(one.code)]
+    simulation = await domains.primary.simulate(context, flow.flow_data, suite.cases, suite.real or None, harmless)
     if held := await stores_in_use(state, context, flow.flow_data):
         schemas = (await context.knowledge.nodes()).schemas
         simulation = replace(simulation, held=held, flow_data=in_memory(simulation.flow_data, held, schemas))

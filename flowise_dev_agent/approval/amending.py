@@ -36,6 +36,7 @@ def amended(
                 *(one for one in answer.disconnections if one not in plan.disconnections),
             ],
             "values": _with_values(plan.values, answer.values),
+            "new_tools": [*{one.name: one for one in (*plan.new_tools, *answer.new_tools)}.values()],
             "credential_requirements": [*dict.fromkeys([*plan.credential_requirements, *more_credentials])],
         }
     )

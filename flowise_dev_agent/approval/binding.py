@@ -23,6 +23,7 @@ from flowise_dev_agent.patch.model.reach import (
     tools_in,
 )
 from flowise_dev_agent.patch.model.schema import CREDENTIALS_FOR_ANY_ADDRESS
+from flowise_dev_agent.schemas.custom_tools import PlannedTool
 from flowise_dev_agent.schemas.plan import (
     Capability,
     CredentialBinding,
@@ -63,11 +64,13 @@ def capability_of(plan: Plan, schemas: Schemas, base: GraphIR) -> Capability:
     ]
     acts = [
         (given.node_id, one)
-        for given in plan.values
+        for given in plan.values_and_code
         for one in acting(given.param, given.value, planned.get(given.node_id))
     ]
     inside = {id_ for id_, one in acts if one.kind is FieldKind.CODE}
-    called = {one for given in plan.values for one in reached(given.param, given.value, planned.get(given.node_id))}
+    called = {
+        one for given in plan.values_and_code for one in reached(given.param, given.value, planned.get(given.node_id))
+    }
     return Capability(
         nodes=nodes,
         hosts=sorted({one.origin for one in called if one.clear}),
@@ -93,10 +96,16 @@ def capability_of(plan: Plan, schemas: Schemas, base: GraphIR) -> Capability:
             *(["document_store"] if plan.document_stores else []),
             *(f"upsert:{id_}" for id_ in _filled(plan, planned)),
             *([f"uploads:{','.join(plan.uploads)}"] if plan.uploads is not None else []),
+            *map(effect_of, plan.new_tools),
         ],
         lines=line_changes(plan, base, schemas),
         before_approval=before_approval(plan, base, schemas),
     )
+
+
+def effect_of(tool: PlannedTool) -> str:
+    """Effect by which an approval covers a new tool, exactly as it is."""
+    return f"tool:{tool.key}"
 
 
 def _texts(found: Iterable[tuple[str, Acting]], kind: FieldKind) -> list[str]:
@@ -114,7 +123,7 @@ def _filled(plan: Plan, planned: Mapping[str, NodeSchema | None]) -> list[str]:
 
 def _runs_code(plan: Plan, node: NodeCapability, node_id: str, schema: NodeSchema) -> bool:
     """True for a new node of a type that runs code, and any node whose planned values hold code."""
-    values = [(one.param, one.value) for one in plan.values if one.node_id == node_id]
+    values = [(one.param, one.value) for one in plan.values_and_code if one.node_id == node_id]
     runs = (FieldKind.CODE, FieldKind.COMMAND)
     return (node.action != "change" and holds_code(schema)) or any(
         one.kind in runs for path, value in values for one in acting(path, value, schema)

@@ -27,8 +27,8 @@ from flowise_dev_agent.patch.model.agentflow import START
 from flowise_dev_agent.patch.model.findings import warning
 from flowise_dev_agent.patch.model.references import reads_files
 from flowise_dev_agent.patch.model.suggest import fold
+from flowise_dev_agent.planning.made_with_flow import plan_with_ids, stand_ins, with_ids
 from flowise_dev_agent.planning.passes.attached import with_content
-from flowise_dev_agent.planning.passes.document_stores import plan_with_ids, stand_ins, with_ids
 from flowise_dev_agent.planning.passes.feasibility import is_settled
 from flowise_dev_agent.planning.remarks import CREDENTIAL_CODES, FILES_NOT_TAKEN, is_remark
 from flowise_dev_agent.planning.values import with_planned_lines, with_planned_values
@@ -94,18 +94,18 @@ async def compiled(
     credentials: Mapping[str, str],
     unbound: Sequence[str],
     files: Mapping[str, str] | None = None,
-    stores: Mapping[str, str] | None = None,
+    made: Mapping[str, str] | None = None,
     original: GraphIR | None = None,
     by_model: bool = True,
 ) -> Compiled:
     """Compile the ops, and compare the flow with the plan. Raises PatchError if the ops cannot be compiled.
 
-    `files` maps the placeholders of attached files to field values, `stores` the names of the plan's document stores
-    to their ids; the ops keep the placeholders. `original` is the flow before the session, by default `base`.
+    `files` maps the placeholders of attached files to field values, `made` the marks of the plan's document stores
+    and tools to their ids; the ops keep the placeholders. `original` is the flow before the session, by default `base`.
     Unknown fields of new nodes are left out if nothing else is wrong.
     """
 
-    ids = stand_ins(plan) | {**(stores or {})}
+    ids = stand_ins(plan) | {**(made or {})}
 
     async def compile_(ops: Sequence[PatchOp]) -> CompileResult:
         whole = [with_ids(with_content(op, files or {}), ids) for op in ops] if files or ids else ops

@@ -294,6 +294,11 @@ class FlowiseClient(DocumentStoreCalls):
         }
         return await self._made("/tools", body)
 
+    async def delete_tool(self, tool_id: str) -> None:
+        """Delete a custom tool, also while flows use it; one that is gone is no error. Sent once."""
+        path = f"/tools/{segment(tool_id)}"
+        await self._transport.call("DELETE", path, total_secs=self._timeout, route="/tools/:id")
+
     async def create_variable(self, name: str, columns: Mapping[str, str]) -> str:
         """Create a variable, which flows call by its name; its id. Sent once."""
         return await self._made("/variables", {"value": "", "type": "static", **columns, "name": name})

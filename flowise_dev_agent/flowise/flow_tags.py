@@ -28,6 +28,11 @@ def store_tag(session_id: str, key: str = "") -> str:
     return f"{PREFIX}{session_id}:store:{key}"
 
 
+def tool_tag(session_id: str, key: str) -> str:
+    """The tag of a custom tool that a session makes; it is known here only, Flowise keeps none."""
+    return f"{PREFIX}{session_id}:tool:{key}"
+
+
 def is_draft(category: str | None) -> bool:
     """True for the category of a chatflow that is the draft of a session, or the copy that it tests."""
     return any(part.startswith(PREFIX) and part.endswith((":draft", ":test")) for part in _split(category))
@@ -36,6 +41,11 @@ def is_draft(category: str | None) -> bool:
 def is_store(tag: str) -> bool:
     """True for the tag of a document store."""
     return ":store:" in tag
+
+
+def is_tool(tag: str) -> bool:
+    """True for the tag of a custom tool."""
+    return ":tool:" in tag
 
 
 def with_tag(category: str | None, tag: str) -> str:

@@ -109,6 +109,12 @@ class ToolRow(TypedDict, total=False):
 
     id: str
     name: str
+    description: str
+    #: JSON text: rows with `property`, `description`, `type` and `required`.
+    schema: str
+    #: JavaScript: the body of a function that reads each input as `$property`.
+    func: str
+    createdDate: str
 
 
 @dataclass(frozen=True)

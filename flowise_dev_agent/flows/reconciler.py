@@ -1,4 +1,4 @@
-"""Removal of leftovers of sessions in Flowise: drafts, document stores, flows of deleted sessions, duplicates.
+"""Removal of leftovers of sessions in Flowise: drafts, document stores, tools, flows of deleted sessions, duplicates.
 
 Each is checked repeatedly for a day, since Flowise may finish a call long after its connection broke.
 """
@@ -12,10 +12,10 @@ from typing import Final
 
 from flowise_dev_agent.errors import ConnectionUnreadableError, FlowiseError, InvalidInputError
 from flowise_dev_agent.flowise.client import FlowiseClient
-from flowise_dev_agent.flowise.flow_tags import is_store
+from flowise_dev_agent.flowise.flow_tags import is_store, is_tool
 from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.persistence import Leftover, Leftovers
-from flowise_dev_agent.publish import find_tagged, remove_unclaimed, remove_unclaimed_stores
+from flowise_dev_agent.publish import find_tagged, remove_unclaimed, remove_unclaimed_stores, remove_unclaimed_tools
 
 logger = logging.getLogger(__name__)
 
@@ -53,9 +53,13 @@ class Reconciler:
             # Leftovers on a server that is not connected now wait until it is.
             leftovers = [item for item in leftovers if self._instances.is_at(instance_id, item.endpoint)]
             async with asyncio.timeout(_INSTANCE_SECS):
-                count += await self._remove_flows(client, [item for item in leftovers if not is_store(item.tag)])
-                # A store that a flow uses is kept, so flows are removed first.
-                count += await self._remove_stores(client, [item for item in leftovers if is_store(item.tag)])
+                stores = [item for item in leftovers if is_store(item.tag)]
+                tools = [item for item in leftovers if is_tool(item.tag)]
+                flows = [item for item in leftovers if item not in stores and item not in tools]
+                count += await self._remove_flows(client, flows)
+                # A store or tool that a flow uses is kept, so flows are removed first.
+                count += await self._remove_stores(client, stores)
+                count += await self._remove_tools(client, tools)
                 checked = [item.tag for item in leftovers]
         except (FlowiseError, InvalidInputError, ConnectionUnreadableError) as error:
             logger.warning("What sessions left on '%s' stays for now: %s", instance_id, error)
@@ -72,7 +76,7 @@ class Reconciler:
                 if chatflow_id not in item.keep and await remove_unclaimed(
                     client, chatflow_id, tag=item.tag, names=item.names, texts=item.texts
                 ):
-                    await self._leftovers.removed(item, chatflow_id=chatflow_id)
+                    await self._leftovers.removed(item, "write.delete", chatflow_id=chatflow_id)
                     count += 1
         return count
 
@@ -82,6 +86,14 @@ class Reconciler:
             done = await remove_unclaimed_stores(client, {item.tag: item.names for item in leftovers})
             for item in leftovers:
                 for words in done[item.tag]:
-                    await self._leftovers.removed(item, words=words)
+                    await self._leftovers.removed(item, "write.store_delete", words=words)
                     count += 1
+        return count
+
+    async def _remove_tools(self, client: FlowiseClient, leftovers: Sequence[Leftover]) -> int:
+        count = 0
+        for item in leftovers:
+            for name in await remove_unclaimed_tools(client, item.names, item.texts):
+                await self._leftovers.removed(item, "write.tool_delete", words=f"Deleted the custom tool '{name}'.")
+                count += 1
         return count

@@ -62,7 +62,8 @@ def _patch() -> JsonObject:
         "ops": {"type": "array", "items": {"anyOf": ops}},
         "samples": {"type": "array", "items": closed(FunctionSample.model_json_schema())},
         **{
-            name: amendment[name] for name in ("nodes", "removals", "values", "connections", "disconnections", "reason")
+            name: amendment[name]
+            for name in ("nodes", "removals", "values", "connections", "disconnections", "new_tools", "reason")
         },
     }
     return _object(properties)

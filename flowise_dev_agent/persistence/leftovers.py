@@ -1,4 +1,4 @@
-"""Leftovers of sessions on Flowise: drafts, document stores, orphaned flows, and effects of late calls."""
+"""Leftovers of sessions on Flowise: drafts, document stores, tools, orphaned flows, and effects of late calls."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -14,11 +14,13 @@ _LATE_HOURS: Final = 24
 #: Older ones are left to people: their instance was removed from the settings, or rejects the request.
 _GIVE_UP_DAYS: Final = 30
 
-_MAY_HAVE_LANDED: Final = "(made.status <> 'failed' OR made.result ?| array['chatflow_id', 'store_id'])"
-# `flowise/flow_tags.py` makes the tags. Drafts and stores go with their session, unless a person has taken them.
-_GOES: Final = "(made.tag LIKE ANY (ARRAY['fda:%%:draft', 'fda:%%:test', 'fda:%%:store:%%']))"
-_IS_MADE: Final = "op IN ('create', 'store_create', 'store_fill')"
-_ID: Final = "COALESCE(made.result ->> 'chatflow_id', made.result ->> 'store_id', made.target_id)"
+_MAY_HAVE_LANDED: Final = "(made.status <> 'failed' OR made.result ?| array['chatflow_id', 'store_id', 'tool_id'])"
+# `flowise/flow_tags.py` makes the tags. Drafts, stores and tools go with their session, unless a person has taken them.
+_GOES: Final = "(made.tag LIKE ANY (ARRAY['fda:%%:draft', 'fda:%%:test', 'fda:%%:store:%%', 'fda:%%:tool:%%']))"
+_IS_MADE: Final = "op IN ('create', 'store_create', 'store_fill', 'tool_create')"
+_ID: Final = (
+    "COALESCE(made.result ->> 'chatflow_id', made.result ->> 'store_id', made.result ->> 'tool_id', made.target_id)"
+)
 # Names and texts that the session announced: anything else under the tag belongs to a person.
 _NOTE: Final = f"""
     INSERT INTO leftovers (owner, tag, session_id, instance_id, endpoint, names, texts)
@@ -32,7 +34,10 @@ _NOTE: Final = f"""
 _ABANDON: Final = f"""
     WITH found AS (
         SELECT DISTINCT made.tag, made.session_id FROM write_intents AS made
-        WHERE made.session_id = %(session)s AND made.{_IS_MADE} AND {_MAY_HAVE_LANDED})
+        WHERE made.session_id = %(session)s AND made.{_IS_MADE} AND {_MAY_HAVE_LANDED}
+        AND NOT EXISTS (
+            SELECT 1 FROM write_intents AS taken WHERE taken.session_id = made.session_id AND taken.op = 'tool_take'
+            AND taken.target_id = made.result ->> 'tool_id'))
     {_NOTE} ON CONFLICT (tag) DO UPDATE SET noted_at = now(), names = excluded.names, texts = excluded.texts
 """
 # Drafts and stores of ended sessions, and flows unknown to their failed session. The intents are closed with it: a
@@ -46,7 +51,8 @@ _COLLECT_ENDED: Final = f"""
             AND ({_GOES} OR sessions.status = 'failed' AND made.status = 'open')
             AND NOT EXISTS (
                 SELECT 1 FROM write_intents AS gone WHERE gone.session_id = made.session_id AND gone.status = 'done'
-                AND gone.target_id = {_ID} AND NOT made.unsure AND (gone.op IN ('delete', 'store_delete', 'store_take')
+                AND gone.target_id = {_ID} AND NOT made.unsure AND (gone.op IN (
+                        'delete', 'store_delete', 'store_take', 'tool_delete', 'tool_take')
                     OR gone.op = 'store_remove' AND gone.name = made.name))
             AND (sessions.status IN ('completed', 'cancelled')
                 AND sessions.updated_at < now() - make_interval(secs => %(grace)s)
@@ -89,11 +95,11 @@ _TAKE: Final = f"""
 
 @dataclass(frozen=True)
 class Leftover:
-    """Chatflows or document stores to look for on Flowise.
+    """Chatflows, document stores or custom tools to look for on Flowise.
 
     Chatflows have `tag`, one of `names` and one of `texts` (SHA-256), but none of `keep`; document stores have `tag`
-    and one of `names`, and share ids of sources with other stores. `endpoint` is the server's address at that time,
-    None if unknown.
+    and one of `names`, and share ids of sources with other stores; custom tools have one of `names` and of `texts`.
+    `endpoint` is the server's address at that time, None if unknown.
     """
 
     tag: str
@@ -136,11 +142,14 @@ class Leftovers:
     async def _take(self, limit: int) -> list[Leftover]:
         return await self._database.rows(Leftover, _TAKE, {"limit": limit})
 
-    async def removed(self, item: Leftover, *, chatflow_id: str | None = None, words: str | None = None) -> None:
-        """Record in the audit log the deletion of a chatflow, or of a part of a document store (`words`)."""
+    async def removed(
+        self, item: Leftover, action: str, *, chatflow_id: str | None = None, words: str | None = None
+    ) -> None:
+        """Record in the audit log what was deleted: `write.delete` of a chatflow, `write.store_delete` of a part of a
+        document store, `write.tool_delete` of a custom tool.
+        """
         with serving(item.owner):
             async with self._database.transaction() as connection:
-                action = "write.delete" if chatflow_id else "write.store_delete"
                 fact = Fact(action, item.session_id, instance_id=item.instance_id, chatflow_id=chatflow_id, words=words)
                 await record(connection, fact)
 

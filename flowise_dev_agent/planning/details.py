@@ -8,6 +8,7 @@ from typing import Final
 from pydantic import JsonValue
 
 from flowise_dev_agent.patch import GraphIR, Schemas
+from flowise_dev_agent.patch.model.attached_files import tool_mark
 from flowise_dev_agent.patch.model.equal_values import same_value
 from flowise_dev_agent.patch.model.field_kinds import FieldKind, kind_of
 from flowise_dev_agent.patch.model.flow_data import InputEntry
@@ -24,6 +25,7 @@ from flowise_dev_agent.redaction import MASK, looks_secret, masked
 from flowise_dev_agent.sanitize import shortened
 from flowise_dev_agent.schemas.plan import Plan, PlannedValue
 from flowise_dev_agent.schemas.shown_plan import NamedNode, ShownPlan, ShownValue
+from flowise_dev_agent.testing.effects import calls_out
 from flowise_dev_agent.testing.simulation import simulated
 from flowise_dev_agent.texts import say_in, translated
 
@@ -50,7 +52,8 @@ def plan_details(
     schemas = schemas or {}
     titles = titles_of(plan, base, schemas)
     after = planned_flow(plan, base, schemas).graph
-    known = {**{name: schema.label for name, schema in schemas.items()}, **(names or {}), **titles}
+    new = {tool_mark(tool.name): tool.name for tool in plan.new_tools}
+    known = {**{name: schema.label for name, schema in schemas.items()}, **new, **(names or {}), **titles}
     former = former_texts(plan, base, schemas)
     compared = [
         _shown(value, plan.values, titles, base, schemas, former)
@@ -60,6 +63,7 @@ def plan_details(
     values = [one for one in compared if one]
     used = f"{_used(plan, base)} {' '.join(json.dumps(one.old) for one in values)}"
     in_text = _in_code_only(plan, base, schemas)
+    harmless = [tool_mark(tool.name) for tool in plan.new_tools if not calls_out(tool.code)]
     return ShownPlan(
         values=values,
         removed=_named(plan.removals, base),
@@ -88,8 +92,11 @@ def plan_details(
         if plan.nodes
         else [],
         names={id_: name for id_, name in known.items() if id_ in titles or id_ in used},
-        simulated=[shortened(masked(one), _ACTION) for one in simulated(after, schemas, plan.tests).actions()],
-        addresses=simulated(after, schemas, plan.tests, real=()).addresses(),
+        simulated=[
+            shortened(masked(one), _ACTION)
+            for one in simulated(after, schemas, plan.tests, harmless=harmless).actions()
+        ],
+        addresses=simulated(after, schemas, plan.tests, real=(), harmless=harmless).addresses(),
     )
 
 
@@ -97,7 +104,7 @@ def _in_code_only(plan: Plan, base: GraphIR, schemas: Schemas) -> list[str]:
     """Hosts of the plan that stand only in code that has no word for a call."""
     types = {node.id: node.name for node in base.nodes} | {node.node_id: node.node_name for node in plan.nodes}
     quiet, called = set[str](), set[str]()
-    for value in plan.values:
+    for value in plan.values_and_code:
         schema = schemas.get(types.get(value.node_id, ""))
         kind = kind_of(value.param, definition_of(schema, value.param))
         only_text = kind is FieldKind.CODE and not _CALLS.search(str(value.value))

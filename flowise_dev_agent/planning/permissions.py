@@ -91,6 +91,8 @@ def capability_words(
                 words.append(said("plan.allows.new_credential"))
             case "uploads", _, kinds:
                 words.append(uploads_text([kind for kind in kinds.split(",") if kind], language))
+            case "tool", _, key:
+                words.append(said("plan.allows.new_tool", tool=key.partition(":")[0]))
             case _, _, node_id:
                 words.append(said("plan.allows.upsert", node=node(node_id)))
     return words

@@ -7,6 +7,7 @@ from typing import Final, TypeAlias
 from flowise_dev_agent.planning.context import PlanContext, ServerLookups
 from flowise_dev_agent.planning.passes.attached import attached_files
 from flowise_dev_agent.planning.passes.coverage import missing_resources, uncovered_parts
+from flowise_dev_agent.planning.passes.custom_tools import custom_tools
 from flowise_dev_agent.planning.passes.document_stores import document_stores, measured_stores
 from flowise_dev_agent.planning.passes.examples import examples
 from flowise_dev_agent.planning.passes.feasibility import (
@@ -48,6 +49,7 @@ OF_PROPOSAL: Final[Sequence[Pass]] = (
     replaced_sources,
     planned_values,
     document_stores,
+    custom_tools,
     ready_tools,
     images,
     uploads,

@@ -354,7 +354,8 @@ def checked_amendment(answer: AmendAnswer, request: PatchRequest) -> AmendAnswer
     values = [*request.plan.values, *answer.values]
     amended = request.plan.model_copy(update={"connections": answer.connections, "values": values})
     problems += _open_branches(amended, request)
-    if not (answer.nodes or answer.removals or answer.values or answer.connections or answer.disconnections):
+    changed = answer.nodes or answer.removals or answer.values or answer.new_tools
+    if not (changed or answer.connections or answer.disconnections):
         problems.append("`amend` must say in `nodes`, `removals`, `values` or `connections` what the plan lacks.")
     if problems:
         raise UnusableOutputError(problems)

@@ -17,8 +17,9 @@ from flowise_dev_agent.patch.model.findings import Finding, sentence
 from flowise_dev_agent.patch.model.labels import credential_name, titled
 from flowise_dev_agent.planning.passes.feasibility import VARIABLE_TO_CREATE
 from flowise_dev_agent.planning.permissions import capability_words, reached, uploads_text
-from flowise_dev_agent.planning.value_text import ValueText
+from flowise_dev_agent.planning.value_text import ValueText, fenced
 from flowise_dev_agent.sanitize import in_markdown, visible
+from flowise_dev_agent.schemas.custom_tools import PlannedTool
 from flowise_dev_agent.schemas.document_stores import PlannedStore
 from flowise_dev_agent.schemas.plan import NO_TEST, Criterion, Part, Plan, TestCase
 from flowise_dev_agent.schemas.shown_plan import NamedNode, OutlineLine, ShownPlan
@@ -75,6 +76,7 @@ def plan_markdown(plan: Plan, details: ShownPlan | None = None, language: str = 
         ("plan.heading.outline", words.outline()),
         ("plan.heading.asked", words.covered()),
         ("plan.heading.values", words.values),
+        ("plan.heading.new_tools", [words.tool(one) for one in plan.new_tools]),
         ("plan.heading.document_stores", [_store(one, said) for one in plan.document_stores]),
         # The summary names the first ones.
         ("plan.heading.removed", [f"**{words.node(node)}**" for node in given.removed[_NAMES + 1 :]]),
@@ -214,6 +216,8 @@ class _Words:
         )
         if plan.operation == "update":
             yield said("plan.summary.rest_stays")
+        if plan.new_tools:
+            yield said("plan.summary.new_tools", tools=self._listed(one.name for one in plan.new_tools))
         if plan.uploads is not None:
             yield uploads_text(plan.uploads, self._language)
         if self._hosts:
@@ -240,6 +244,23 @@ class _Words:
         return ", ".join(found[:most]) + rest
 
     # --- details ------------------------------------------------------------------------------------------------------
+
+    def tool(self, tool: PlannedTool) -> str:
+        """A new custom tool: name, use, inputs, code in full, and its samples."""
+        inputs = [f"{self.code(one.property)} ({one.type}): {self.text(one.description)}" for one in tool.inputs]
+        samples = [
+            f"{self.code(json.dumps(one.inputs, ensure_ascii=False))} → {self.code(json.dumps(one.result))}"
+            for one in tool.samples
+            if one.result is not None
+        ]
+        return "\n".join(
+            [
+                f"**{self.text(tool.name)}**: {self.text(tool.description)}",
+                *(f"  - {one}" for one in inputs),
+                f"\n{fenced(tool.code, 'js')}",
+                *(f"  - {self._said('plan.tool.sample')}: {one}" for one in samples),
+            ]
+        )
 
     def title(self, id_: str) -> str:
         """Title of a node, in Markdown."""

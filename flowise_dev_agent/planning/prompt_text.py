@@ -59,7 +59,7 @@ _BEGINNING: Final = 400
 _FOR_OPS: Final = frozenset(
     {
         *("goal", "operation", "flow_kind", "flow_name", "nodes", "removals", "connections", "disconnections", "kept"),
-        *("values", "steps", "credential_requirements", "placeholders"),
+        *("values", "steps", "credential_requirements", "placeholders", "new_tools"),
     }
 )
 #: Fields of the previous plan that the planner may keep.
@@ -128,7 +128,7 @@ def server_text(request: PlanRequest) -> str | None:
     server, said = request.server, " ".join([request.requirement, *request.later, request.feedback or ""])
     listed = {
         "variables, as {{ $vars.name }}": server.variables,
-        "custom tools, for `selectedTool`": server.tools,
+        "custom tools, for `selectedTool`": server.named_tools,
         "document stores, for `selectedStore`": server.stores,
     }
     lines = [

@@ -128,14 +128,19 @@ FILE_LOADERS: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True)
 class ServerNames:
-    """Names of what the instance has, for values of a plan: variables, custom tools and document stores with their ids,
-    models by node type. None is a list that cannot be read.
+    """Names of what the instance has, for values of a plan: variables, custom tools by id, document stores with their
+    ids, models by node type. None is a list that cannot be read.
     """
 
     variables: tuple[str, ...] | None = None
-    tools: tuple[str, ...] | None = None
+    tools: Mapping[str, str] | None = None
     stores: tuple[str, ...] | None = None
     models: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+
+    @property
+    def named_tools(self) -> tuple[str, ...] | None:
+        """The custom tools, each with its id."""
+        return None if self.tools is None else tuple(f"{name} = {id_}" for id_, name in self.tools.items())
 
 
 @dataclass(frozen=True)

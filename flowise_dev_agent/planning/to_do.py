@@ -7,6 +7,7 @@ from typing import Final
 from flowise_dev_agent.patch import GraphIR, Schemas
 from flowise_dev_agent.patch.model.labels import credential_name, in_words, titled
 from flowise_dev_agent.patch.model.placeholders import MARK, stands_in
+from flowise_dev_agent.planning.passes.custom_tools import is_to_write
 from flowise_dev_agent.planning.passes.feasibility import VARIABLE_TO_CREATE
 from flowise_dev_agent.sanitize import shortened
 from flowise_dev_agent.schemas.plan import Plan
@@ -49,6 +50,9 @@ def to_do(
     told = [_telling(what) for _, what in places]
     # A file in the flow says nothing of the file that is to come.
     told += [_telling(str(one.value)) for one in plan.values if one.node_id in to_fill and stands_in(one.value)]
+    for tool in filter(is_to_write, plan.new_tools):
+        found.append(text("to_do.tool", tool=tool.name, what=tool.description))
+        told.append(_telling(tool.description))
     for promised in plan.placeholders:
         place, _, what = promised.rpartition(": ")
         what = what.removeprefix(f"{MARK}: ").rstrip("]")

@@ -122,7 +122,7 @@ class ValueText:
     def _folded(self, text: str) -> str:
         """A text as a fenced block; of a longer one the beginning, and its length below."""
         shown = text if self._full else _beginning(text)
-        return f"{_fenced(shown)}{self._length(text) if shown != text else ''}"
+        return f"{fenced(shown)}{self._length(text) if shown != text else ''}"
 
     def _length(self, text: str) -> str:
         return f"\n\n  {self._said('plan.goes_on', length=self._said('count.characters', count=len(text)))}"
@@ -147,7 +147,7 @@ class ValueText:
                     cut |= shown != text
                     lines += [f"{mark} {piece}" for piece in shown.splitlines()]
         lines += [_LEFT_OUT] if end < len(before) else []
-        return f"{_fenced(chr(10).join(lines), 'diff')}{self._length(new) if cut else ''}"
+        return f"{fenced(chr(10).join(lines), 'diff')}{self._length(new) if cut else ''}"
 
     def _field(self, value: ShownValue) -> str:
         """Name of a field: its label, or its last name in words; of a message also whose it is."""
@@ -274,7 +274,7 @@ def _pieces(text: str) -> list[str]:
     return [piece for line in text.splitlines() for piece in _SENTENCE_END.split(line) if piece.strip()]
 
 
-def _fenced(text: str, kind: str = "") -> str:
+def fenced(text: str, kind: str = "") -> str:
     """A fenced block inside a list item; the fence is longer than any in the text."""
     fence = "```"
     while fence in text:

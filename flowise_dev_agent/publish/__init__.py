@@ -14,3 +14,4 @@ from flowise_dev_agent.publish.outcomes import Base, Stale, Written, authorize, 
 from flowise_dev_agent.publish.publisher import Publisher
 from flowise_dev_agent.publish.store_files import StoreSpec
 from flowise_dev_agent.publish.stores import MadeStore, remove_unclaimed_stores
+from flowise_dev_agent.publish.tools import remove_unclaimed_tools

@@ -21,10 +21,11 @@ from flowise_dev_agent.patch import payload_sha256
 from flowise_dev_agent.publish.outcomes import Base, Stale, Written, authorize, stale_base, stated
 from flowise_dev_agent.publish.steps import Role
 from flowise_dev_agent.publish.stores import StoreSteps
+from flowise_dev_agent.publish.tools import ToolSteps
 from flowise_dev_agent.texts import text
 
 
-class Publisher(StoreSteps):
+class Publisher(StoreSteps, ToolSteps):
     """Writes of one session to one Flowise server, under the lease of the running run.
 
     Without a lease (`None`: a rollback asked for over HTTP) intents need an idle session instead.

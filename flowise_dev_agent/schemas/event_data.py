@@ -109,7 +109,7 @@ class FallbackData(EventData):
 
 
 class WriteData(EventData):
-    """Data of `write`: a chatflow or a document store was written, accepted or removed on the Flowise server."""
+    """Data of `write`: a chatflow, document store or custom tool was written, accepted or removed on the server."""
 
     event_type = "write"
     chatflow_id: str | None = None
@@ -118,6 +118,7 @@ class WriteData(EventData):
     version: str | None = Field(default=None, description="Label of the version that was put back.")
     source: str | None = Field(default=None, description="Id of the flow that it was promoted from.")
     document_store: str | None = Field(default=None, description="Name of the document store that is made or removed.")
+    tool: str | None = Field(default=None, description="Name of the custom tool that is made or removed.")
 
 
 class TestData(EventData):

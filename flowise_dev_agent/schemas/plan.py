@@ -10,8 +10,10 @@ from typing_extensions import TypeAliasType
 
 from flowise_dev_agent.patch import Finding, PatchOp
 from flowise_dev_agent.patch.model.agentflow import NOTE_NAMES, START
+from flowise_dev_agent.patch.model.attached_files import tool_mark
 from flowise_dev_agent.patch.model.named_values import NamedValues, named_values
 from flowise_dev_agent.schemas.base import Contract, JsonValue, Versioned, Worded
+from flowise_dev_agent.schemas.custom_tools import MOST_TOOLS, PlannedTool
 from flowise_dev_agent.schemas.document_stores import PlannedStore
 from flowise_dev_agent.texts import say
 
@@ -257,7 +259,10 @@ class Capability(Contract):
     code: list[str] = Field(default_factory=list, description="Ids of nodes that run code.")
     tools: list[ToolBinding] = Field(default_factory=list)
     effects: list[
-        Annotated[str, StringConstraints(pattern=r"^(document_store|credential|upsert:.+|uploads:[a-z,]*)$")]
+        Annotated[
+            str,
+            StringConstraints(pattern=r"^(document_store|credential|upsert:.+|uploads:[a-z,]*|tool:[\w-]+:[0-9a-f]+)$"),
+        ]
     ] = Field(default_factory=list)
     lines: list[LineChange] = Field(default_factory=list)
     before_approval: list[str] = Field(
@@ -304,6 +309,11 @@ class _Proposed(Contract):
         default=None,
         max_length=8,
         description="files that people upload; null: as now",
+    )
+    new_tools: list[PlannedTool] = Field(
+        default_factory=list,
+        max_length=MOST_TOOLS,
+        description="custom tools to make; `selectedTool` of a customTool names one",
     )
     steps: list[str] = Field(default_factory=list, description="causes, limits, effects, in plain words")
     credential_requirements: list[str] = Field(default_factory=list, description="Flowise credential types needed")
@@ -395,6 +405,25 @@ class Plan(_Proposed, Versioned, Worded):
     def only_fills(self) -> bool:
         """True if the plan only adds files to a document store that the flow uses."""
         return any(one.id for one in self.document_stores) and not (self.changes or self.new_nodes or self.new_name)
+
+    @property
+    def tools_with_node(self) -> list[tuple[PlannedTool, str]]:
+        """Each new tool with the id of each node that uses it."""
+        used = [(one.node_id, one.model_dump_json(include={"value"})) for one in self.values] if self.new_tools else []
+        return [
+            (tool, node_id)
+            for tool in self.new_tools
+            for node_id in dict.fromkeys(id_ for id_, text in used if tool_mark(tool.name) in text)
+        ]
+
+    @property
+    def values_and_code(self) -> list[PlannedValue]:
+        """The values, and the code of each new tool as a value of the nodes that use it."""
+        code = [
+            PlannedValue(node_id=node_id, param="customToolFunc", value=tool.code)
+            for tool, node_id in self.tools_with_node
+        ]
+        return [*self.values, *code]
 
     @property
     def changes(self) -> bool:
@@ -514,6 +543,9 @@ class AmendAnswer(Contract):
     values: list[PlannedValue] = Field(default_factory=list)
     connections: list[NamedConnection] = Field(default_factory=list)
     disconnections: list[NamedConnection] = Field(default_factory=list)
+    new_tools: list[PlannedTool] = Field(
+        default_factory=list, max_length=MOST_TOOLS, description="in full; one of the same name takes its place"
+    )
     reason: str
 
 

@@ -6,11 +6,12 @@ Measured on Flowise 3.1.4. A type that is not listed, and that is a tool, counts
 import ipaddress
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from typing import Any, Final, Literal
 from urllib.parse import urlsplit
 
+from flowise_dev_agent.patch import CUSTOM_TOOL
 from flowise_dev_agent.patch.model.addresses import addresses_in
 from flowise_dev_agent.patch.model.field_kinds import FieldKind, classified
 
@@ -82,11 +83,15 @@ def is_nowhere(address: str) -> bool:
     return host == "localhost" and port == _DISCARD
 
 
-def tool_effect(type_: str, inputs: Mapping[str, Any] | None = None) -> Effect:
-    """Effect of a tool by its node type, and of a toolkit by the names of its chosen actions."""
-    if type_ in _NONE:
+def tool_effect(type_: str, inputs: Mapping[str, Any] | None = None, harmless: Collection[str] = ()) -> Effect:
+    """Effect of a tool by its node type, and of a toolkit by the names of its chosen actions. `harmless`: ids of the
+    custom tools whose code calls nothing.
+    """
+    inputs = inputs or {}
+    is_harmless = inputs.get("selectedTool") in harmless and not inputs.get("customToolFunc")
+    if type_ in _NONE or (type_ == CUSTOM_TOOL and is_harmless):
         return "none"
-    chosen = actions_of(inputs or {})
+    chosen = actions_of(inputs)
     reads = type_ in _READS or (chosen and all(_READING_ACTION.match(one) for one in chosen))
     return "reads" if reads else "changes"
 
@@ -105,19 +110,24 @@ def actions_of(inputs: Mapping[str, Any]) -> list[str] | None:
     return found if fields else None
 
 
-def step_effect(name: str, category: str, inputs: Mapping[str, Any]) -> Effect:
-    """Effect of a node by itself, without the tools inside it."""
+def step_effect(name: str, category: str, inputs: Mapping[str, Any], harmless: Collection[str] = ()) -> Effect:
+    """Effect of a node by itself, without the tools inside it; `harmless` as for `tool_effect`."""
     if name == HTTP:
         return "reads" if str(inputs.get("method") or "").upper() in _READING_METHODS else "changes"
     if name == TOOL_STEP:
         config = inputs.get("toolAgentflowSelectedToolConfig")
         return tool_effect(
-            str(inputs.get("toolAgentflowSelectedTool") or ""), config if isinstance(config, dict) else {}
+            str(inputs.get("toolAgentflowSelectedTool") or ""), config if isinstance(config, dict) else {}, harmless
         )
     if category in TOOL_CATEGORIES:
-        return tool_effect(name, inputs)
+        return tool_effect(name, inputs, harmless)
     code = (value for field, value in inputs.items() if classified(field) is FieldKind.CODE and isinstance(value, str))
-    return "changes" if name in _ACT or any(_CALLS_OUT.search(_without_comments(one)) for one in code) else "none"
+    return "changes" if name in _ACT or any(map(calls_out, code)) else "none"
+
+
+def calls_out(code: str) -> bool:
+    """True for code that may reach something else."""
+    return _CALLS_OUT.search(_without_comments(code)) is not None
 
 
 def _without_comments(code: str) -> str:

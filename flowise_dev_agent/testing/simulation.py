@@ -180,7 +180,9 @@ class Simulation:
         return step.model_copy(update={"name": name, "input": shown or step.input, "output": output, "simulated": True})
 
 
-def simulated_steps(graph: GraphIR, tests: Iterable[TestCase], real: Collection[str] | None = None) -> set[str]:
+def simulated_steps(
+    graph: GraphIR, tests: Iterable[TestCase], real: Collection[str] | None = None, harmless: Collection[str] = ()
+) -> set[str]:
     """Ids of the steps that are simulated in the tests: those that change the world, those that a test answers, and
     those that read where nothing can be. With `real` all that change or read the world, except at these addresses.
     """
@@ -189,7 +191,10 @@ def simulated_steps(graph: GraphIR, tests: Iterable[TestCase], real: Collection[
         node.id
         for node in graph.nodes
         if _is_simulated(
-            effects.step_effect(node.name, node.category, node.inputs), *_called_by(node), node.id in given, real
+            effects.step_effect(node.name, node.category, node.inputs, harmless),
+            *_called_by(node),
+            node.id in given,
+            real,
         )
     }
 
@@ -218,16 +223,17 @@ def simulated(
     real: Collection[str] | None = None,
     *,
     limits: bool = False,
+    harmless: Collection[str] = (),
 ) -> Simulation:
     """Simulation of a flow. What a test gives as an answer is simulated, also where it only reads; what changes the
     world is simulated in any case, without an answer by the fields that the flow reads. With `real` only these
     addresses are called, and what reads at others is simulated as well. With `limits` the copy can bring loops to their
-    limit.
+    limit. Custom tools in `harmless` are run as they are.
     """
     graph, ended = with_limits(graph, schemas) if limits and not uploaded_file(graph) else Limits(graph)
     function, has_toolkit = schemas.get(effects.FUNCTION_STEP), _TOOLKIT in schemas
     tests = list(tests)
-    whole, given, steps = graph.to_flow_data(), answers_of(tests), simulated_steps(graph, tests, real)
+    whole, given, steps = graph.to_flow_data(), answers_of(tests), simulated_steps(graph, tests, real, harmless)
     stand_ins: list[StandIn] = []
     named: list[StandIn] = []
     acting: list[str] = []
@@ -261,7 +267,9 @@ def simulated(
             by_message, new = True, node.copy()
             new.set_inputs({**node.inputs, _STARTED_BY: "chatInput"})
         elif isinstance(rows := node.inputs.get(_ROWS), list):
-            changed, found, called = _rows(node, rows, given, schemas, first=len(stand_ins), real=real)
+            changed, found, called = _rows(
+                node, rows, given, schemas, first=len(stand_ins), real=real, harmless=harmless
+            )
             named += called
             if found and not has_toolkit:
                 acting.append(node.label or node.id)
@@ -387,6 +395,7 @@ def _rows(
     *,
     first: int,
     real: Collection[str] | None,
+    harmless: Collection[str],
 ) -> tuple[list[Any], list[StandIn], list[StandIn]]:
     """Rows of an agent's tools with stand-ins for those that are simulated, these, and those that are really called."""
     changed: list[Any] = []
@@ -397,7 +406,7 @@ def _rows(
         config = row.get(f"{_ROW_TOOL}Config") if type_ else None
         inputs = config if isinstance(config, dict) else {}
         names = _names(type_, type_, inputs, schemas.get(type_))
-        effect = effects.tool_effect(type_, inputs)
+        effect = effects.tool_effect(type_, inputs, harmless)
         # An answer of the whole agent is one of what acts.
         whole = (node.id,) if effect == "changes" else ()
         own = next((given[name] for name in (*names, type_, *whole) if name in given), {})

@@ -187,11 +187,18 @@ class FlowiseCapability(FlowDomain):
         return told_ways(runs, GraphIR.from_flow_data(flow_data), simulation)
 
     async def simulate(
-        self, context: AgentContext, flow_data: str, tests: Sequence[TestCase], real: Collection[str] | None = None
+        self,
+        context: AgentContext,
+        flow_data: str,
+        tests: Sequence[TestCase],
+        real: Collection[str] | None = None,
+        harmless: Collection[str] = (),
     ) -> Simulation:
         schemas = (await context.knowledge.nodes()).schemas
         graph = GraphIR.from_flow_data(flow_data)
-        return await asyncio.to_thread(lambda: simulated(graph, schemas, tests, real, limits=real is None))
+        return await asyncio.to_thread(
+            lambda: simulated(graph, schemas, tests, real, limits=real is None, harmless=harmless)
+        )
 
     async def run_trial(self, context: AgentContext, conversation: TrialConversation) -> TrialRun:
         asked = conversation.simulation.flow_data or conversation.flow_data

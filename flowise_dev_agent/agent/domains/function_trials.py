@@ -1,6 +1,6 @@
-"""Custom functions of an approved plan, run on samples in Flowise's sandbox before the flow is written.
+"""Custom functions and new tools of an approved plan, run on samples in Flowise's sandbox before the flow is written.
 
-Without samples from the op writer the input is not known. Then only what fails with any input is reported: code that
+Without samples from the model the input is not known. Then only what fails with any input is reported: code that
 cannot be read, and names that nobody defines.
 """
 
@@ -8,6 +8,7 @@ import asyncio
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 from pydantic import JsonValue
@@ -21,6 +22,7 @@ from flowise_dev_agent.patch.model.findings import error
 from flowise_dev_agent.patch.model.references import has_variable
 from flowise_dev_agent.redaction import masked
 from flowise_dev_agent.sanitize import shortened
+from flowise_dev_agent.schemas.custom_tools import PlannedTool
 from flowise_dev_agent.schemas.plan import FunctionSample
 
 MAX_PARALLEL: Final = 4
@@ -48,43 +50,107 @@ _BY_CODE: Final = re.compile(
     r"JSON|is not a function|is not iterable|cannot (?:read|convert|access|destructure)", re.IGNORECASE
 )
 _SAMPLE: Final = "1"
+#: Type of a tool's input -> sample.
+_SAMPLES: Final[Mapping[str, Any]] = {"string": _SAMPLE, "number": 1, "boolean": True}
+
+
+@dataclass(frozen=True)
+class _Run:
+    """Input of one run; `wanted` is its expected result, if any. `given`: the input is a sample of the model's."""
+
+    variables: dict[str, Any]
+    given: bool = False
+    wanted: JsonValue = None
+
+
+@dataclass(frozen=True)
+class _Code:
+    """Code to try: of a function, or of a new tool. `node_id` is a node that runs it, `field` and `rows` are the fields
+    with the code and with its inputs.
+    """
+
+    node_id: str
+    where: str
+    title: str
+    text: str
+    field: str
+    rows: str
+    hint: str
+    runs: Sequence[_Run]
+    #: True if texts in its input stay as they are, see `_as_run`.
+    keeps_texts: bool = True
 
 
 async def failing_functions(
     scope: ToolScope, flow_data: str, ops: Sequence[PatchOp], samples: Sequence[FunctionSample] = ()
 ) -> list[Finding]:
-    """Findings for functions in the ops that cannot work, for at most eight functions, four at a time.
+    """Findings for functions in the ops and for new tools of the plan that cannot work, for at most eight of each, four
+    at a time.
 
-    Each runs on at most three samples; without samples, on a generated one. Functions that the plan does
-    not approve, or that call other systems, are not run.
+    Each runs on at most three samples; without samples, on a generated one. Code that the plan does not approve, or
+    that calls other systems, is not run.
     """
-    code = scope.plan.capability.code if scope.plan and scope.plan.capability else []
+    plan = scope.plan
+    allowed = {*plan.capability.code} if plan and plan.capability else set[str]()
     written = {node_id for op in ops if isinstance(node_id := getattr(op, "node_id", None), str)}
     graph = GraphIR.from_flow_data(flow_data)
-    nodes = [node for node in graph.nodes if node.name in _FIELDS and node.id in written and node.id in code]
+    nodes = [node for node in graph.nodes if node.name in _FIELDS and node.id in written & allowed]
+    codes = [
+        *(_of_function(node, samples) for node in nodes[:_MAX_FUNCTIONS]),
+        *(_of_tool(tool, node_id) for tool, node_id in (plan.tools_with_node if plan else ()) if node_id in allowed),
+    ]
     one_of_four = asyncio.Semaphore(MAX_PARALLEL)
     checks = FlowiseChecks(scope)
 
-    async def tried(node: FlowNode) -> Finding | None:
-        own = [sample for sample in samples if sample.node_id == node.id][:_MAX_SAMPLES]
+    async def tried(code: _Code) -> Finding | None:
         async with one_of_four:
-            for sample in own or [None]:
-                if finding := await _try(node, sample, checks):
+            for run in code.runs:
+                if finding := await _try(code, run, checks):
                     return finding
         return None
 
-    found = await asyncio.gather(*(tried(node) for node in nodes[:_MAX_FUNCTIONS]))
+    found = await asyncio.gather(
+        *(tried(code) for code in codes if code.text.strip() and not _REACHES_OUT.search(code.text))
+    )
     return [finding for finding in found if finding]
 
 
-async def _try(node: FlowNode, sample: FunctionSample | None, checks: FlowiseChecks) -> Finding | None:
+def _of_function(node: FlowNode, samples: Sequence[FunctionSample]) -> _Code:
     field, rows = _FIELDS[node.name]
-    code = node.inputs.get(field)
-    if not isinstance(code, str) or not code.strip() or _REACHES_OUT.search(code):
-        return None
-    variables = _variables(node.inputs.get(rows), sample)
+    own = [sample for sample in samples if sample.node_id == node.id][:_MAX_SAMPLES]
+    declared = node.inputs.get(rows)
+    text = node.inputs.get(field)
+    return _Code(
+        node_id=node.id,
+        where=node.id,
+        title=node.label or node.id,
+        text=text if isinstance(text, str) else "",
+        field=field,
+        rows=rows,
+        hint="Correct the code",
+        runs=[_Run(_variables(declared, one), given=True, wanted=one.result) for one in own]
+        or [_Run(_variables(declared, None))],
+        keeps_texts=node.name == AGENTFLOW_FUNCTION,
+    )
+
+
+def _of_tool(tool: PlannedTool, node_id: str) -> _Code:
+    needed = {one.property: _SAMPLES[one.type] for one in tool.inputs if one.required}
+    return _Code(
+        node_id=node_id,
+        where=tool.name,
+        title=tool.name,
+        text=tool.code,
+        field="code",
+        rows="inputs",
+        hint="Answer with `amend` and the corrected tool, in full, in `new_tools`",
+        runs=[_Run(one.inputs, given=True, wanted=one.result) for one in tool.samples] or [_Run(needed)],
+    )
+
+
+async def _try(code: _Code, run: _Run, checks: FlowiseChecks) -> Finding | None:
     try:
-        result = await checks.run_function(node.id, *_as_run(node, code, variables))
+        result = await checks.run_function(code.node_id, *_as_run(code, run.variables))
     except (InvalidInputError, FlowiseError):
         return None
     failed = result.data if isinstance(result.data, FlowiseError) else None
@@ -92,31 +158,29 @@ async def _try(node: FlowNode, sample: FunctionSample | None, checks: FlowiseChe
         return None
     said = shortened(masked(failed.message), 300) if failed else ""
     if failed is not None and _ANY_INPUT.search(failed.message) and "JSON" not in failed.message:
-        text = f"The function of {node.id} fails: {said}"
-        hint = f"Correct the code. It reads its inputs as $name, for each name in `{rows}`, and must return a value."
-        return _finding(FUNCTION_FAILS, text, node, field, hint, said)
-    if sample is None or (failed is not None and not _BY_CODE.search(failed.message)):
+        text = f"The function of {code.where} fails: {said}"
+        hint = f"{code.hint}. It reads its inputs as $name, for each name in `{code.rows}`, and must return a value."
+        return _finding(FUNCTION_FAILS, text, code, hint, said)
+    if not run.given or (failed is not None and not _BY_CODE.search(failed.message)):
         return None
-    hint = "Correct the code, or the sample where that is wrong."
-    given_for = f"for the sample {_short(variables)}"
+    hint = f"{code.hint}, or correct the sample where that is wrong."
+    given_for = f"for the sample {_short(run.variables)}"
     if failed is not None:
-        text = f"The function of {node.id} fails {given_for}: {said}"
-        return _finding(SAMPLE_FAILS, text, node, field, hint, said)
-    if sample.result is None or same_value(result.data, sample.result):
+        text = f"The function of {code.where} fails {given_for}: {said}"
+        return _finding(SAMPLE_FAILS, text, code, hint, said)
+    if run.wanted is None or same_value(result.data, run.wanted):
         return None
-    given, wanted = (
-        shortened(masked(json.dumps(one, ensure_ascii=False)), 200) for one in (result.data, sample.result)
-    )
-    text = f"The function of {node.id} gives {given} {given_for}, and {wanted} was expected."
-    return _finding(SAMPLE_FAILS, text, node, field, hint, f"{given} ≠ {wanted}")
+    given, wanted = (_short(one) for one in (result.data, run.wanted))
+    text = f"The function of {code.where} gives {given} {given_for}, and {wanted} was expected."
+    return _finding(SAMPLE_FAILS, text, code, hint, f"{given} ≠ {wanted}")
 
 
-def _short(value: JsonValue) -> str:
+def _short(value: Any) -> str:
     return shortened(masked(json.dumps(value, ensure_ascii=False)), 200)
 
 
-def _finding(code: str, detail: str, node: FlowNode, field: str, hint: str, reason: str) -> Finding:
-    return error(code, detail, where=node.id, field=field, hint=hint, node=node.label or node.id, reason=reason)
+def _finding(kind: str, detail: str, code: _Code, hint: str, reason: str) -> Finding:
+    return error(kind, detail, where=code.where, field=code.field, hint=hint, node=code.title, reason=reason)
 
 
 def _variables(rows: Any, sample: FunctionSample | None) -> dict[str, Any]:
@@ -127,15 +191,15 @@ def _variables(rows: Any, sample: FunctionSample | None) -> dict[str, Any]:
     }
 
 
-def _as_run(node: FlowNode, code: str, variables: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+def _as_run(code: _Code, variables: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     """Code and input for the sandbox, which parses texts such as `{...}` and `\n` in its input.
 
-    A chatflow's function gets its input so, too. In an agentflow texts stay as they are: a list around each keeps it.
+    A chatflow's function gets its input so, too. Elsewhere texts stay as they are: a list around each keeps it.
     """
-    if node.name != AGENTFLOW_FUNCTION or not all(_NAME.fullmatch(name) for name in variables):
-        return code, variables
+    if not code.keeps_texts or not all(_NAME.fullmatch(name) for name in variables):
+        return code.text, variables
     unpacked = "".join(f"${name} = ${name}[0]; " for name in variables)
-    return unpacked + code, {name: [value] for name, value in variables.items()}
+    return unpacked + code.text, {name: [value] for name, value in variables.items()}
 
 
 def _as_text(value: JsonValue) -> str:

@@ -25,15 +25,15 @@ from flowise_dev_agent.agent.state import (
 )
 from flowise_dev_agent.agent.store_writes import (
     fill_vector_stores,
-    make_stores,
-    remove_stores,
+    make_parts,
+    remove_parts,
     stores_in_use,
-    take_stores,
+    take_parts,
 )
 from flowise_dev_agent.errors import WriteFailedError
 from flowise_dev_agent.flowise.uploads import SettingsChange, as_kept, taking
 from flowise_dev_agent.patch import GraphIR, PatchOp, payload_sha256
-from flowise_dev_agent.planning.passes.document_stores import to_make
+from flowise_dev_agent.planning.made_with_flow import stores_to_make, tools_to_make
 from flowise_dev_agent.publish import Base, Stale, Written, changes, draft_columns
 from flowise_dev_agent.redaction import masked
 from flowise_dev_agent.schemas.change import public_ops
@@ -99,14 +99,14 @@ async def preflight_validate_patch(state: AgentState, runtime: Runtime[AgentCont
 
 
 async def apply_patch(state: AgentState, runtime: Runtime[AgentContext]) -> Update:
-    """Write to Flowise, as the stage says; no other node writes. For a cancelled session, remove its draft and document
-    stores.
+    """Write to Flowise, as the stage says; no other node writes. For a cancelled session, remove its draft, document
+    stores and tools.
     """
     emit = Emitter(runtime, "apply_patch")
     if state.outcome is not None:
         await _remove_draft(state, runtime.context, emit)
-        await remove_stores(runtime.context, emit)
-        return {"write": WriteState(draft_id=None, stores={})}
+        await remove_parts(state, runtime.context, emit)
+        return {"write": WriteState(draft_id=None, stores={}, tools={})}
     return await WRITES[state.write.stage](state, runtime.context, emit)
 
 
@@ -129,8 +129,8 @@ async def _write_baseline(state: AgentState, context: AgentContext, emit: Emitte
 
 async def _write_flow(state: AgentState, context: AgentContext, emit: Emitter) -> Update:
     write, validated, target = state.write, state.check.validated_sha, state.target.flow
-    if missing := to_make(state.plan.current, write.stores):
-        return await make_stores(missing, state, context, emit)
+    if (made := await make_parts(state, context, emit)) is not None:
+        return made
     flow_data = await context.blobs.get(str(state.check.flow_sha))
     staged, settings = state.is_staged, _settings(state)
     work_id = write.draft_id if staged else write.chatflow_id
@@ -228,7 +228,7 @@ async def _promote(state: AgentState, context: AgentContext, emit: Emitter) -> U
     emit.put(data, text("event.draft_promoted", flow=result.name))
     await fill_vector_stores(state, context, emit, result.chatflow_id, flow_data)
     await _remove_draft(state, context, emit)
-    await take_stores(state, context)
+    await take_parts(state, context, emit)
     return {"outcome": "accepted", "write": WriteState(draft_id=None, base=result.base, live_base=result.base)}
 
 
@@ -245,7 +245,7 @@ async def _accept(state: AgentState, context: AgentContext, emit: Emitter) -> Up
     deploy = bool((state.answer or {}).get("deploy", True))
     written = await context.publisher.accept(chatflow_id=chatflow_id, deploy=deploy, iteration=state.iteration)
     emit.put(WriteData(chatflow_id=chatflow_id, deployed=deploy), text("event.accepted", flow=written.name))
-    await take_stores(state, context)
+    await take_parts(state, context, emit)
     await pattern_reuse.keep_as_pattern(state, context, emit)
     return {"outcome": "accepted", "write": WriteState(base=written.base)}
 
@@ -258,12 +258,12 @@ async def _roll_back(state: AgentState, context: AgentContext, emit: Emitter) ->
         if chatflow_id:
             await context.publisher.delete_created(chatflow_id=chatflow_id, iteration=iteration)
             emit.put(WriteData(chatflow_id=chatflow_id), text("event.flow_deleted"))
-        await remove_stores(context, emit)
-        return {"outcome": "rolled_back", "write": WriteState(chatflow_id=None, stores={})}
+        await remove_parts(state, context, emit)
+        return {"outcome": "rolled_back", "write": WriteState(chatflow_id=None, stores={}, tools={})}
     if state.is_staged:
         await _remove_draft(state, context, emit)
-        await remove_stores(context, emit)
-        return {"outcome": "rolled_back", "write": WriteState(draft_id=None, stores={})}
+        await remove_parts(state, context, emit)
+        return {"outcome": "rolled_back", "write": WriteState(draft_id=None, stores={}, tools={})}
     original = str(state.write.original_sha)
     written = await context.publisher.restore(
         chatflow_id=str(chatflow_id),
@@ -275,8 +275,8 @@ async def _roll_back(state: AgentState, context: AgentContext, emit: Emitter) ->
     )
     data = WriteData(chatflow_id=chatflow_id, flow=written.sha256)
     emit.put(data, text("event.put_back", flow=written.name))
-    await remove_stores(context, emit)
-    return {"outcome": "rolled_back", "write": WriteState(base=written.base, stores={})}
+    await remove_parts(state, context, emit)
+    return {"outcome": "rolled_back", "write": WriteState(base=written.base, stores={}, tools={})}
 
 
 WRITES: Final[Mapping[Stage, Callable[[AgentState, AgentContext, Emitter], Awaitable[Update]]]] = {
@@ -385,8 +385,9 @@ def _why_stop(state: AgentState) -> tuple[Reason, str] | None:
     if state.check.given_up:
         return "repeated_finding", state.check.given_up.words
     unseen = state.write.stage is not Stage.PROMOTE and state.write.reviewed_sha != state.check.flow_sha
-    # The flow that will be written has the ids of its new document stores, which the plan has shown.
-    whole = state.plan.contract is None or not to_make(state.plan.contract, state.write.stores)
+    # The flow that will be written has the ids of its new document stores and tools, which the plan has shown.
+    plan, write = state.plan.contract, state.write
+    whole = plan is None or not (stores_to_make(plan, write.stores) or tools_to_make(plan, write.tools))
     if state.request.review_patch and unseen and whole:
         return "diff_requested", text("interrupt.diff_requested")
     return None

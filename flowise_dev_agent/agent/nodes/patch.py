@@ -38,7 +38,9 @@ from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import AddNode, Finding, GraphIR, NodeSchema, PatchOp
 from flowise_dev_agent.patch.validate.models import MODEL_END_CODES
 from flowise_dev_agent.patch.views.graph_view import GraphView
+from flowise_dev_agent.planning.made_with_flow import made_ids
 from flowise_dev_agent.planning.passes.attached import contents
+from flowise_dev_agent.planning.passes.custom_tools import with_tools
 from flowise_dev_agent.planning.passes.ready_tools import merged
 from flowise_dev_agent.planning.permissions import uploads_text
 from flowise_dev_agent.planning.prompt_context import (
@@ -200,7 +202,7 @@ async def compile_patch_ir(
 def _amended(plan: Plan, answer: AmendAnswer, nodes: NodeStore, base: GraphIR) -> Plan:
     """Plan with the amendment and the resulting capability."""
     new = [schema for node in answer.nodes if not node.existing and (schema := nodes.get(node.node_name))]
-    wider = amended(plan, answer, required_types(new, {}), nodes.schemas)
+    wider = with_tools(amended(plan, answer, required_types(new, {}), nodes.schemas), {})
     made = capability_of(wider, nodes.schemas, base)
     return wider.model_copy(update={"capability": with_agreed(made, plan.capability)})
 
@@ -260,7 +262,7 @@ async def compile_flow_data(state: AgentState, runtime: Runtime[AgentContext]) -
             credentials=state.credentials.chosen,
             unbound=seeded_ids(state),
             files=files,
-            stores=state.write.stores,
+            made=made_ids(plan, state.write.stores, state.write.tools),
             original=await _original(state, context),
             by_model=not state.patch.own,
         )

@@ -1,6 +1,6 @@
-"""Attached files and new document stores in node fields.
+"""Attached files, new document stores and new custom tools in node fields.
 
-Plans and ops hold marks with names; stored flows hold the content, or the id of the store.
+Plans and ops hold marks with names; stored flows hold the content, or the id of the store or tool.
 
 >>> mark(["handbook.pdf", "rules.pdf"])
 '[ATTACHMENT: handbook.pdf; rules.pdf]'
@@ -10,6 +10,8 @@ Plans and ops hold marks with names; stored flows hold the content, or the id of
 ('[NEW STORE: Handbook]', 'Handbook', None)
 >>> more_for("[ADD TO STORE: Handbook]"), more_for("[NEW STORE: Handbook]")
 ('Handbook', None)
+>>> tool_mark("miles_to_km"), with_marked({"tools": [{"id": tool_mark("a")}]}, {"[NEW TOOL: a]": "7"})
+('[NEW TOOL: miles_to_km]', {'tools': [{'id': '7'}]})
 """
 
 import base64
@@ -18,7 +20,7 @@ import re
 import uuid
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import Any, Final
+from typing import Any, Final, cast
 
 _MARK: Final = "[ATTACHMENT: "
 _STORED: Final = "FILE-STORAGE::"
@@ -98,11 +100,27 @@ def more_for(value: object) -> str | None:
     return found[1].strip() if found else None
 
 
-def stand_in_id(name: str) -> str:
-    """A valid id for checks before the store exists; never written to Flowise."""
-    return f"{_STAND_IN}{str(uuid.uuid5(_STAND_INS, name))[len(_STAND_IN) :]}"
+def tool_mark(name: str) -> str:
+    """Placeholder in plans and ops for the id of a custom tool that is created with the flow."""
+    return f"[NEW TOOL: {name}]"
+
+
+def with_marked(value: Any, ids: Mapping[str, str]) -> Any:
+    """The value with each mark of `ids` (mark -> id) replaced, wherever it stands."""
+    if isinstance(value, str):
+        return ids.get(value, value)
+    if isinstance(value, Mapping):
+        return {key: with_marked(item, ids) for key, item in cast("Mapping[str, Any]", value).items()}
+    if isinstance(value, list):
+        return [with_marked(item, ids) for item in cast("list[Any]", value)]
+    return value
+
+
+def stand_in_id(mark: str) -> str:
+    """A valid id for checks before the store or tool of a mark exists; never written to Flowise."""
+    return f"{_STAND_IN}{str(uuid.uuid5(_STAND_INS, mark))[len(_STAND_IN) :]}"
 
 
 def is_stand_in(id_: str) -> bool:
-    """True for the id of a store that a session makes before it writes the flow."""
+    """True for the id of a store or tool that a session makes before it writes the flow."""
     return id_.startswith(_STAND_IN)

@@ -1,7 +1,7 @@
 """Rules on the JavaScript of functions: the server reads it only when a question runs it."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
@@ -52,32 +52,37 @@ def code(flow: FlowContext) -> Iterator[Finding]:
                 continue
             if is_empty(value) or len(value) > _MOST_CHARS:
                 continue
-            field, root = f"{one.path}{name}", _parsed(value)
-            if root.has_error:
-                line = min(max(_first_error(root), 1), value.count("\n") + 1)
-                yield error(
-                    "CODE_SYNTAX",
-                    f"`{field}`: the JavaScript cannot be read, see line {line}.",
-                    where=one.node.id,
-                    field=field,
-                    hint="Check brackets and quotation marks there and in the line above.",
-                    line=line,
-                )
-                continue
-            names, given = _names(root), _variables(one.inputs)
-            variables = {name for name in names if name.startswith("$")}
-            unknown = sorted(variables - given - _GIVEN) if given is not None else []
-            if unknown := unknown or sorted(names & _LACKING.keys()):
-                add = f"Add {unknown[0].removeprefix('$')} to the input variables, or use $input."
-                there = _LACKING.get(unknown[0])
-                yield warning(
-                    "CODE_VARIABLE_UNKNOWN",
-                    f"`{field}` uses {unknown[0]}, which the function does not have.",
-                    where=one.node.id,
-                    field=field,
-                    hint=f"There it is: {there}" if there else add,
-                    variable=unknown[0],
-                )
+            yield from code_findings(one.node.id, f"{one.path}{name}", value, _variables(one.inputs))
+
+
+def code_findings(where: str, field: str, value: str, given: Set[str] | None) -> Iterator[Finding]:
+    """Findings on the JavaScript of a function. `given` are its variables with their `$`, None if they are unknown."""
+    root = _parsed(value)
+    if root.has_error:
+        line = min(max(_first_error(root), 1), value.count("\n") + 1)
+        yield error(
+            "CODE_SYNTAX",
+            f"`{field}`: the JavaScript cannot be read, see line {line}.",
+            where=where,
+            field=field,
+            hint="Check brackets and quotation marks there and in the line above.",
+            line=line,
+        )
+        return
+    names = _names(root)
+    variables = {name for name in names if name.startswith("$")}
+    unknown = sorted(variables - given - _GIVEN) if given is not None else []
+    if unknown := unknown or sorted(names & _LACKING.keys()):
+        add = f"Add {unknown[0].removeprefix('$')} to the input variables, or use $input."
+        there = _LACKING.get(unknown[0])
+        yield warning(
+            "CODE_VARIABLE_UNKNOWN",
+            f"`{field}` uses {unknown[0]}, which the function does not have.",
+            where=where,
+            field=field,
+            hint=f"There it is: {there}" if there else add,
+            variable=unknown[0],
+        )
 
 
 def _parsed(text: str) -> "Node":

@@ -251,7 +251,7 @@ def custom_tools(flow: FlowContext) -> Iterator[Finding]:
                 field=field,
                 hint="Take the id from the list of custom tools; if there is none, leave this to the person.",
             )
-        elif known is not None and value not in known:
+        elif known is not None and value not in known and not is_stand_in(value):
             yield error(
                 "UNKNOWN_TOOL",
                 f"No tool with the id {value} exists on this Flowise server.",

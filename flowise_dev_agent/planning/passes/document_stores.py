@@ -12,14 +12,13 @@ from flowise_dev_agent.errors import FlowiseError, FlowiseServerError
 from flowise_dev_agent.flowise.client import FlowiseClient
 from flowise_dev_agent.flowise.document_stores import LoaderSpec
 from flowise_dev_agent.knowledge.credential_requirements import required_types
-from flowise_dev_agent.patch import AddNode, Finding, GraphIR, PatchOp, Schemas, SetParam
+from flowise_dev_agent.patch import Finding, GraphIR, Schemas
 from flowise_dev_agent.patch.model.attached_files import (
     STORE_FIELD,
     STORE_NODES,
     file_value,
     more_for,
     new_store,
-    stand_in_id,
     store_mark,
 )
 from flowise_dev_agent.patch.model.placeholders import stands_in
@@ -274,34 +273,6 @@ async def store_spec(store: PlannedStore, files: SessionFiles | None, session_id
 def about(store: PlannedStore) -> str:
     """Description of a store on the server."""
     return f"Made of {', '.join(store.files)}"
-
-
-def stand_ins(plan: Plan) -> dict[str, str]:
-    """Temporary ids of new stores by name, to check a flow before the stores exist."""
-    return {store.name: stand_in_id(store.name) for store in plan.document_stores}
-
-
-def to_make(plan: Plan, made: Mapping[str, str]) -> list[PlannedStore]:
-    """New stores of a plan that do not exist yet."""
-    return [store for store in plan.document_stores if store.name not in made]
-
-
-def with_ids(op: PatchOp, ids: Mapping[str, str]) -> PatchOp:
-    """Replace the placeholders of new stores in an op by ids (name -> id)."""
-    if isinstance(op, AddNode) and (name := new_store(op.params.get(STORE_FIELD))) in ids:
-        return op.model_copy(update={"params": {**op.params, STORE_FIELD: ids[str(name)]}})
-    if isinstance(op, SetParam) and (name := new_store(op.value)) in ids:
-        return op.model_copy(update={"value": ids[str(name)]})
-    return op
-
-
-def plan_with_ids(plan: Plan, ids: Mapping[str, str]) -> Plan:
-    """Replace the placeholders of new stores in a plan by ids."""
-    values = [
-        one.model_copy(update={"value": ids[name]}) if (name := new_store(one.value)) and name in ids else one
-        for one in plan.values
-    ]
-    return plan.model_copy(update={"values": values})
 
 
 def _planned(name: str, documents: Iterable[AttachmentFacts]) -> PlannedStore:

@@ -28,7 +28,7 @@ from flowise_dev_agent.patch import (
     compile_ops,
     validate_flow,
 )
-from flowise_dev_agent.patch.model.attached_files import new_store
+from flowise_dev_agent.patch.model.attached_files import is_stand_in, new_store
 from flowise_dev_agent.patch.model.definitions import type_set
 from flowise_dev_agent.patch.model.nested import nested_components
 from flowise_dev_agent.patch.model.placeholders import stands_in
@@ -36,6 +36,7 @@ from flowise_dev_agent.patch.model.references import has_variable
 from flowise_dev_agent.patch.model.values import is_empty
 from flowise_dev_agent.patch.validate.context import IN_MEMORY
 from flowise_dev_agent.planning.context import PlanContext
+from flowise_dev_agent.planning.made_with_flow import plan_with_ids, stand_ins
 from flowise_dev_agent.planning.passes.coverage import NOT_ON_THE_SERVER, VARIABLE_NOT_BY_CALLER
 from flowise_dev_agent.planning.prompt_writing import INSTRUCTIONS
 from flowise_dev_agent.planning.values import with_files_to_come, with_planned_values
@@ -130,7 +131,7 @@ def _tried(plan: Plan, base: GraphIR, schemas: Schemas) -> tuple[GraphIR | None,
 
 def flow_after(plan: Plan, base: GraphIR, schemas: Schemas) -> GraphIR | None:
     """Flow after the plan, without its new connections; None if the plan changes nothing. Raises PatchError."""
-    plan = with_files_to_come(plan, schemas)
+    plan = plan_with_ids(with_files_to_come(plan, schemas), stand_ins(plan))
     ops = [
         *(
             AddNode(node_name=one.node_name, node_id=one.node_id, label=one.label or None)
@@ -246,7 +247,7 @@ async def _missing_resources(plan: Plan, graph: GraphIR, schemas: Schemas, flowi
         if choice.lists not in options:
             options[choice.lists] = await _options(flowise, *choice.lists)
         there = options[choice.lists]
-        if stands_in(choice.value):
+        if stands_in(choice.value) or is_stand_in(choice.value):
             continue
         if there is None or choice.value.partition(":")[0] in {str(one["name"]).partition(":")[0] for one in there}:
             continue

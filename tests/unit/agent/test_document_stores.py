@@ -14,11 +14,11 @@ from flowise_dev_agent.flowise.models import Chatflow, ChatflowCreate
 from flowise_dev_agent.knowledge.document_stores import view_of
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import AddNode, BindCredential, Connect, GraphIR, PatchOp, SetParam, compile_ops
+from flowise_dev_agent.planning.made_with_flow import plan_with_ids
 from flowise_dev_agent.planning.passes.document_stores import (
     NO_VECTOR_STORE,
     agreed_stores,
     measured,
-    plan_with_ids,
     store_spec,
     with_stores,
 )
@@ -74,7 +74,7 @@ def test_files_become_a_store_like_the_one_that_was_embedded_last() -> None:
     shown = plan_markdown(made)
     assert "handbook.pdf, notes.md" in shown
     assert "embedded with openAIEmbeddings (small) in postgres, as the store HR policies" in shown
-    assert value_of(plan_with_ids(made, {"Support bot": "id-new"})) == ["id-new"]
+    assert value_of(plan_with_ids(made, {"[NEW STORE: Support bot]": "id-new"})) == ["id-new"]
 
 
 def test_without_a_vector_store_to_use_a_search_is_refused_and_a_loader_is_not() -> None:

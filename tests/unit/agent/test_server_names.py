@@ -47,13 +47,13 @@ async def test_names_of_all_kinds_are_read() -> None:
     names = await names_of(
         variables=[{"name": "shop", "value": "secret value"}], tools=[{"id": "t-1", "name": "Postage"}], stores=[STORE]
     )
-    assert names == ServerNames(variables=("shop",), tools=("Postage = t-1",), stores=("Policies = s-1",))
+    assert names == ServerNames(variables=("shop",), tools={"t-1": "Postage"}, stores=("Policies = s-1",))
 
 
 async def test_a_list_that_is_refused_or_late_leaves_the_others() -> None:
     names = await names_of(variables=[{"name": "shop"}], tools=FlowiseAuthError("No."), stores=None)
     assert names == ServerNames(variables=("shop",))
-    assert await names_of() == ServerNames(variables=(), tools=(), stores=())
+    assert await names_of() == ServerNames(variables=(), tools={}, stores=())
 
 
 async def test_the_models_of_the_types_that_matter_are_read() -> None:
@@ -66,4 +66,4 @@ async def test_a_key_in_a_name_is_masked() -> None:
     key = "sk-proj-" + "a1B2" * 8
     names = await names_of(tools=[{"id": "t-1", "name": f"Post {key}"}])
     assert names.tools
-    assert key not in names.tools[0]
+    assert key not in names.tools["t-1"]

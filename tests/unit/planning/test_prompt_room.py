@@ -119,7 +119,7 @@ def test_the_fields_of_a_type_are_shown_once(catalogue: NodeStore) -> None:
 
 
 def test_a_planner_sees_what_the_server_has_by_name_and_number(catalogue: NodeStore) -> None:
-    names = ServerNames(variables=tuple(f"v{number}" for number in range(14)), tools=("Postage = 12",), stores=())
+    names = ServerNames(variables=tuple(f"v{number}" for number in range(14)), tools={"12": "Postage"}, stores=())
     prompt = plan_prompt(plan_request(catalogue, server=names)).user
     listed = prompt.partition("<on_the_server>")[2].partition("</on_the_server>")[0]
     assert "(14): v0, v1, " in listed
