@@ -30,6 +30,8 @@ RIGHTS: Final = (
     Right("credentials:view", "", "GET", "/credentials"),
     Right("templates:marketplace", "templates", "GET", "/marketplaces/templates"),
     Right("tools:view", "flows with custom tools", "GET", "/tools"),
+    Right("tools:create", "new tools", "POST", "/tools", {}),
+    Right("tools:delete", "new tools", "DELETE", f"/tools/{_NONE}"),
     Right("variables:view", "flows with variables", "GET", "/variables"),
     Right("executions:view", "tests of AgentFlows", "GET", f"/executions/{_NONE}"),
     Right("credentials:update", "credentials made from here", "PUT", f"/credentials/{_NONE}", {}),
