@@ -139,7 +139,7 @@ async def test_p69_a_flow_goes_to_production_with_the_credentials_that_are_there
         for type_, node in (("openAIApi", "chatOpenAI_0"), ("serpApi", "serpAPI_0")):
             assert nodes_of(there)[node]["data"]["credential"] == prod_credentials[type_]
         assert _without_credentials(there) == _without_credentials(row)
-        assert (there.deployed, there.category or "") == (False, "")
+        assert (there.deployed, there.category) == (False, row.category)
         assert (await prod.predict(there.id, "What is 6*7?", session_id="p")).answer
 
         changed = await flowise_client.update_chatflow(row.id, flow_data=row.flow_data.replace('"mine"', '"ours"'))
