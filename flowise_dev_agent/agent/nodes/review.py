@@ -222,7 +222,9 @@ async def evaluate(
     )
     emit.reasoned("judge", result)
     await remove_copy(state, context)
-    verdict = result.value.model_copy(update={"ways": [one.words for one in state.tests.ways]})
+    # Its words go into the result, the history and webhooks.
+    verdict = Verdict(**redacted(result.value.model_dump()))
+    verdict = verdict.model_copy(update={"ways": [one.words for one in state.tests.ways]})
     step, iteration = next_step(state, verdict, context.limits)
     if verdict.category in FLOW_BUGS:
         await pattern_reuse.count_failure(state, context)

@@ -35,6 +35,16 @@ async def test_a_value_that_a_repair_changes_is_shown_with_what_it_was_changed_f
     assert "Temperature: " in review["message"]
 
 
+async def test_p102_a_secret_in_the_words_of_the_judge_is_in_nothing_that_the_session_keeps_or_shows() -> None:
+    made, secret = bench(), "ghp_Kq2LmP4vT7wRb1NcY5sHd8JfGzX9aE3uQo45"
+    made.reasoner.verdicts = [RUDE.model_copy(update={"reason": f"It tells {secret}."}), Verdict(done=True)]
+    made.reasoner.patches = [ops(), [warm(0.1)]]
+    await made.start()
+    review = await made.answer(action="approve")
+    assert "It tells [secret]." in review["message"]
+    assert secret not in f"{review} {await made.values()}"
+
+
 async def test_a_repair_that_changes_an_approved_value_asks() -> None:
     made = bench()
     made.reasoner.verdicts = [RUDE, Verdict(done=True)]
