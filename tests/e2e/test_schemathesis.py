@@ -14,7 +14,9 @@ from tests.e2e.people import KEY, LOCKED, MakeService, http_of, make_flow, nodes
 SEED: Final = 18
 #: A request that fits its schema is refused with 422 where the schema cannot know what is wrong.
 REFUSALS: Final = {
-    "cursors are opaque": [*("list_sessions", "list_deliveries", "find_flows", "get_flow_conversation", "list_nodes")],
+    "cursors are opaque": [
+        *("list_sessions", "list_deliveries", "find_flows", "get_flow_conversation", "list_nodes", "get_fleet")
+    ],
     "names of an instance or model, fields of a credential, a webhook secret that a stream has no place for": [
         *("start_session", "start_session_stream", "post_credential", "promote_flow", "add_memory")
     ],
@@ -25,7 +27,7 @@ REFUSALS: Final = {
     "a text that is to be a file of tests": ["put_test_set"],
     "an address that webhooks may not be sent to": ["put_guard"],
     "a flow that has no history here": ["create_share"],
-    "one of two parameters, which OpenAPI cannot say": ["erase_audit_words"],
+    "one of two parameters, which OpenAPI cannot say": ["erase_audit_words", "rollback_session"],
     "an answer that the open question does not take": ["resume_session", "resume_session_stream"],
     "params and credentials that the node type has on the server": ["list_options"],
     "what a file of any bytes holds": ["add_attachment"],
