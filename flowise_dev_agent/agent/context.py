@@ -117,6 +117,6 @@ class AgentContext:
 
 
 def chatflow_url(endpoint: str, chatflow_id: str, kind: str = "CHATFLOW") -> str:
-    """Address of a flow in the Flowise editor: AgentFlow V2 has its own canvas."""
-    canvas = "v2/agentcanvas" if kind == "AGENTFLOW" else "canvas"
+    """Address of a flow in the Flowise editor, which has a canvas for each kind."""
+    canvas = {"AGENTFLOW": "v2/agentcanvas", "MULTIAGENT": "agentcanvas"}.get(kind, "canvas")
     return f"{endpoint.rstrip('/')}/{canvas}/{chatflow_id}"

@@ -28,7 +28,7 @@ from flowise_dev_agent.schemas.plan import FlowKind
 
 MAX_CANDIDATES = 10
 #: Kinds of flows that can be edited here.
-KINDS: Final[tuple[FlowKind, ...]] = ("CHATFLOW", "AGENTFLOW")
+KINDS: Final[tuple[FlowKind, ...]] = ("CHATFLOW", "AGENTFLOW", "MULTIAGENT")
 _ID = 1_000
 _NAME = 200
 _UUID = re.compile(r"\b[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\b", re.IGNORECASE)

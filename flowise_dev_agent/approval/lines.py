@@ -9,6 +9,7 @@ from typing import Final, Self
 
 from flowise_dev_agent.patch import Finding, FlowNode, GraphIR, Schemas
 from flowise_dev_agent.patch.model import agentflow as v2
+from flowise_dev_agent.patch.model import sequential
 from flowise_dev_agent.patch.model.graph import FlowEdge
 from flowise_dev_agent.patch.model.reach import holds_code, reached, tools_in
 from flowise_dev_agent.patch.model.ways import Way, following, reached_from, ways_of
@@ -17,8 +18,13 @@ from flowise_dev_agent.schemas.plan import Capability, LineChange, NamedConnecti
 
 #: Steps that reach out, run code, or start something that does.
 _ACTS: Final = frozenset(
-    {"httpAgentflow", "customFunctionAgentflow", "toolAgentflow", "executeFlowAgentflow", "agentAgentflow"}
+    {
+        *("httpAgentflow", "customFunctionAgentflow", "toolAgentflow", "executeFlowAgentflow", "agentAgentflow"),
+        *("seqExecuteFlow", "seqToolNode", "seqAgent", "worker"),
+    }
 )
+#: Steps that choose a branch.
+_BRANCHING: Final = v2.BRANCHING | sequential.CONDITIONS
 _TOOLS: Final = frozenset({"Tools", "Tools (MCP)"})
 _HINT: Final = (
     "Leave the lines of the flow as they are. If the plan cannot be met without it, answer with `amend` and name the "
@@ -59,11 +65,15 @@ def line_changes(plan: Plan, base: GraphIR, schemas: Schemas) -> list[LineChange
 def _jumps(plan: Plan, base: GraphIR) -> Iterator[LineChange]:
     """Jumps that the plan's targets of loops, new ones too, add and take away."""
     for one in plan.values:
-        if one.param != v2.LOOP_TARGET:
-            continue
         loop = base.node(one.node_id)
-        old = v2.loop_target_id(str(loop.inputs.get(v2.LOOP_TARGET) or "")) if loop else ""
-        new = v2.loop_target_id(str(one.value or ""))
+        if one.param == v2.LOOP_TARGET:
+            old = v2.loop_target_id(str(loop.inputs.get(v2.LOOP_TARGET) or "")) if loop else ""
+            new = v2.loop_target_id(str(one.value or ""))
+        elif one.param == sequential.LOOP_TO:
+            former = loop.inputs.get(sequential.LOOP_TO) if loop else ""
+            old, new = (sequential.id_called(str(name or ""), base.nodes) for name in (former, one.value))
+        else:
+            continue
         if old != new and base.node(new):
             yield LineChange(source=one.node_id, target=new, change="add")
         if old != new and base.node(old):
@@ -82,7 +92,7 @@ def lines_named(wanted: NamedConnection, graph: GraphIR) -> list[FlowEdge]:
 
 def _branch_of(edge: FlowEdge, graph: GraphIR) -> str:
     source = graph.node(edge.source)
-    return edge.output_name if source and source.name in v2.BRANCHING else ""
+    return edge.output_name if source and source.name in _BRANCHING else ""
 
 
 def before_approval(plan: Plan, base: GraphIR, schemas: Schemas) -> list[str]:
@@ -196,9 +206,9 @@ class _Ways:
         self.names, self._lines = names, lines
         entered = {one.target for one in lines if one.handle != v2.LOOP}
         # A step that no line leads to does not run: where it will be is not known before its new lines are.
-        begins = [id_ for id_, name in names.items() if name == v2.START]
+        begins = [id_ for id_, name in names.items() if name in (v2.START, sequential.START)]
         self._starts = begins or [id_ for id_ in names if id_ not in entered]
-        self.guards = sorted({(one.source, one.handle) for one in lines if names.get(one.source) in v2.BRANCHING})
+        self.guards = sorted({(one.source, one.handle) for one in lines if names.get(one.source) in _BRANCHING})
 
     @classmethod
     def of(cls, graph: GraphIR, plan: Plan) -> Self:
@@ -251,18 +261,27 @@ def _is_taken(line: Way, changes: Iterable[LineChange]) -> bool:
 
 
 def _lines(graph: GraphIR, plan: Plan) -> set[Way]:
-    """Ways of a flow; the handle of a guard is the number of its branch, and others have none."""
+    """Ways of a flow; the handle of a guard is its branch, and others have none. Lines between steps have no input."""
     nodes = {node.id: node for node in graph.nodes}
-    return {one._replace(handle=_branch(nodes[one.source], one.handle, plan)) for one in ways_of(graph)}
+    return {
+        one._replace(
+            handle=_branch(nodes[one.source], one.handle, plan),
+            input="" if one.input in sequential.LEADS else one.input,
+        )
+        for one in ways_of(graph)
+    }
 
 
 def _branch(node: FlowNode, handle: str, plan: Plan) -> str:
-    """Number of a guard's branch; none where the plan changes its branches. A jump back stays one."""
+    """Number or name of a guard's branch; none where the plan changes its branches. A jump back stays one."""
     if v2.LOOP in (handle, node.name):
         return v2.LOOP
-    rows = v2.BRANCHES_FROM.get(node.name)
-    changes = rows and any(one.node_id == node.id and one.param.startswith(rows) for one in plan.values)
-    return handle.rpartition("-")[2] if node.name in v2.BRANCHING and not changes else ""
+    if node.name not in _BRANCHING:
+        return ""
+    rows = sequential.BRANCHES_FROM if node.name in sequential.CONDITIONS else v2.BRANCHES_FROM.get(node.name, ())
+    if rows and any(one.node_id == node.id and one.param.startswith(rows) for one in plan.values):
+        return ""
+    return next((one.name for one in node.outputs if one.handle == handle), handle.rpartition("-")[2])
 
 
 def _between(lines: Iterable[Way], stay: Collection[str]) -> set[Way]:

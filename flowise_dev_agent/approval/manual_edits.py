@@ -103,12 +103,11 @@ def _line(op: Connect | Disconnect) -> NamedConnection:
 
 def plan_of(ops: Sequence[PatchOp], base: GraphIR, schemas: Schemas, *, goal: str, name: str) -> Plan:
     """Plan of nothing but a person's ops, which change the flow `base`; an empty one is a new flow."""
-    kind = compiled_as_far(base, ops, schemas).kind
     plan = Plan(
         goal=goal,
         operation="update" if base.nodes else "create",
         flow_name=name,
-        flow_kind="AGENTFLOW" if kind == "AGENTFLOW" else "CHATFLOW",
+        flow_kind=compiled_as_far(base, ops, schemas).kind,
     )
     return with_ops(plan, ops, base, schemas)
 

@@ -182,6 +182,8 @@ class Prediction(BaseModel):
     source_documents: list[JsonObject] = Field(default_factory=list)
     #: The steps of an agentflow that ran, in order; after a person's answer the earlier ones are among them.
     agent_flow_executed_data: list[JsonObject] = Field(default_factory=list)
+    #: The steps of a sequence and the members of a team that ran, in order.
+    agent_reasoning: list[JsonObject] = Field(default_factory=list)
     #: What the flow waits for a person to decide; its `data.nodeId` is the step that asks.
     action: JsonObject | None = None
 
@@ -191,8 +193,8 @@ class Prediction(BaseModel):
         """Null lists are empty, and what a function returned is text, be it a number."""
         if not isinstance(body, dict):
             return body
-        lists, text = ("usedTools", "sourceDocuments", "agentFlowExecutedData"), body.get("text")
-        action = body.get("action")
+        lists = "usedTools", "sourceDocuments", "agentFlowExecutedData", "agentReasoning"
+        text, action = body.get("text"), body.get("action")
         return {
             **body,
             "text": text if text is None or isinstance(text, str) else json.dumps(text, ensure_ascii=False),

@@ -1,5 +1,6 @@
 """Connections of nodes by the inputs and outputs of their schemas."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -23,6 +24,10 @@ MODEL_CATEGORIES: Final = frozenset({"Chat Models", "LLMs"})
 _FAMILIES: Final = (MODEL_CATEGORIES, *(frozenset({name}) for name in (
     "Memory", "Vector Stores", "Embeddings", "Text Splitters", "Document Loaders", "Output Parsers",
 )))  # fmt: skip
+
+
+#: Inputs of the steps of a sequence that take the step before.
+_OF_STEPS: Final = frozenset({"sequentialNode", "llmNode"})
 
 
 @dataclass(frozen=True)
@@ -249,6 +254,10 @@ def wire_plan(
     further = [op for old, id_ in pairs.items() for op in _further_inputs(id_, there[old], present)]
     wiring = wire({**new, **present}, fixed=list(present), occupied=renamed(occupied, pairs))
     made = [op for op in wiring.connections if op.source_node_id in new or op.target_node_id in new]
+    if plan.flow_kind == "MULTIAGENT":
+        # Which step a step follows, and which agent takes a tool, is not told by the types.
+        takers = Counter(op.source_node_id for op in made)
+        made = [op for op in made if op.target_anchor not in _OF_STEPS and takers[op.source_node_id] == 1]
     return FlowWiring((*cut, *further, *made, *named), wiring.unmet, wiring.loose, wiring.open)
 
 

@@ -37,6 +37,9 @@ STAPLES: Final = (
 _IN_AGENTFLOWS: Final = frozenset(
     {AGENTFLOW_CATEGORY, "Chat Models", "Embeddings", "Tools", "Tools (MCP)", "Vector Stores"}
 )
+#: What a sequential flow has besides its steps and a memory that keeps checkpoints.
+_IN_SEQUENCES: Final = frozenset({"Chat Models", "Moderation", "Tools", "Tools (MCP)"})
+_CHECKPOINTS: Final = "BaseCheckpointSaver"
 _PURPOSE_CHARS: Final = 90
 #: A store lives as long as the types of its instance do not change.
 _TEXTS: WeakKeyDictionary[NodeStore, dict[tuple[str | None, bool], str]] = WeakKeyDictionary()
@@ -55,7 +58,7 @@ def catalogue_text(store: NodeStore, kind: FlowKind | None = None, *, names_only
 
 def shows_fields(schema: NodeSchema) -> bool:
     """True if the catalogue lists the fields of this type."""
-    return schema.is_agentflow or schema.name in STAPLES
+    return schema.category in KIND_OF_CATEGORY or schema.name in STAPLES
 
 
 def catalogue_line(schema: NodeSchema) -> str:
@@ -87,6 +90,8 @@ _DEPRECATED: Final = "DEPRECATED, only where the flow or the person has them:"
 
 def _is_for(schema: NodeSchema, kind: FlowKind | None) -> bool:
     only = KIND_OF_CATEGORY.get(schema.category)
+    if kind == "MULTIAGENT":
+        return only == kind or schema.category in _IN_SEQUENCES or _CHECKPOINTS in schema.base_classes
     if only == "MULTIAGENT" or (kind == "CHATFLOW" and only == "AGENTFLOW"):
         return False
     return kind != "AGENTFLOW" or schema.category in _IN_AGENTFLOWS

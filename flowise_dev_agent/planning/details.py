@@ -15,6 +15,7 @@ from flowise_dev_agent.patch.model.flow_data import InputEntry
 from flowise_dev_agent.patch.model.labels import field_label, words_of
 from flowise_dev_agent.patch.model.nested import parse_path, value_at
 from flowise_dev_agent.patch.model.reach import definition_of, reached
+from flowise_dev_agent.patch.model.sequential import NAMES, name_of
 from flowise_dev_agent.planning.added_text import with_added_text
 from flowise_dev_agent.planning.flow_outline import branches_of_lines, flow_outline
 from flowise_dev_agent.planning.permissions import capability_words
@@ -114,10 +115,11 @@ def _in_code_only(plan: Plan, base: GraphIR, schemas: Schemas) -> list[str]:
 
 def titles_of(plan: Plan, base: GraphIR, schemas: Schemas) -> dict[str, str]:
     """Titles of the nodes of the flow and of the plan, by id; those that are equal are numbered."""
-    found = {node.id: masked(node.label or node.name) for node in base.nodes if not node.is_note}
+    found = {node.id: masked(name_of(node)[1] or node.label or node.name) for node in base.nodes if not node.is_note}
+    named = {value.node_id: str(value.value) for value in plan.values if value.param in NAMES and value.value}
     for node in plan.nodes:
         type_ = schemas[node.node_name].label if node.node_name in schemas else node.node_name
-        found[node.node_id] = node.label or found.get(node.node_id) or type_
+        found[node.node_id] = node.label or named.get(node.node_id) or found.get(node.node_id) or type_
     same: dict[str, list[str]] = {}
     for id_, title in found.items():
         same.setdefault(title, []).append(id_)

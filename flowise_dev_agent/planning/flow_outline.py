@@ -6,6 +6,7 @@ from typing import Final, cast
 
 from flowise_dev_agent.patch import FlowNode, GraphIR
 from flowise_dev_agent.patch.model import agentflow as v2
+from flowise_dev_agent.patch.model import sequential
 from flowise_dev_agent.patch.model.ways import following, ways_of
 from flowise_dev_agent.planning.value_text import condition_words
 from flowise_dev_agent.redaction import masked
@@ -61,13 +62,19 @@ def flow_outline(
             line(node, depth, _branches(node, flow, titles, said, ending=known))
             for node, depth in _in_order(shown, flow, plan)
         ]
+    if steps := {node.id: node for node in nodes if sequential.is_step(node)}:
+        ordered = [node for node, _ in _in_order(steps, flow, plan)]
+        return [
+            line(node, depth, _branches(node, flow, titles, said, ending=True) if sequential.is_step(node) else ())
+            for node, depth in _below([*ordered, *nodes], shown, flow)
+        ]
     return [line(node, depth) for node, depth in _fed(shown, flow)]
 
 
 def _inputs(flow: GraphIR) -> dict[str, set[tuple[str, str]]]:
-    """Source and input of the lines into each node."""
+    """Source and input of the lines into each node, without those from the step before."""
     found: dict[str, set[tuple[str, str]]] = {}
-    for edge in flow.edges:
+    for edge in (one for one in flow.edges if one.input_name not in sequential.LEADS):
         found.setdefault(edge.target, set()).add((edge.source, edge.input_name))
     return found
 
@@ -86,6 +93,9 @@ def _branches(
             targets.setdefault(edge.output_name or "", []).append(titles.get(target.id, masked(target.label)))
     if node.name == v2.LOOP and (back := flow.node(v2.loop_target_id(str(node.inputs.get(v2.LOOP_TARGET) or "")))):
         return [Branch(to=titles.get(back.id, masked(back.label)))]
+    if node.name == sequential.LOOP:
+        to = sequential.id_called(str(node.inputs.get(sequential.LOOP_TO) or ""), flow.nodes)
+        return [Branch(to=titles.get(to, to))] if to else []
     if not names:
         return [Branch(to=one) for found in targets.values() for one in found]
     led = [(names.get(output, output), to) for output in {**names, **targets} for to in targets.get(output, [""])]
@@ -161,11 +171,18 @@ def _in_order(shown: Mapping[str, FlowNode], flow: GraphIR, plan: Plan) -> Itera
 
 
 def _fed(shown: Mapping[str, FlowNode], flow: GraphIR) -> Iterator[tuple[FlowNode, int]]:
-    """Nodes at the end of a flow, each with the nodes that feed it below; a node that feeds several comes once."""
+    """Nodes at the end of a flow, each with the nodes that feed it below."""
+    sources = {edge.source for edge in flow.edges}
+    ends = [node for id_, node in shown.items() if id_ not in sources]
+    yield from _below([*ends, *shown.values()], shown, flow)
+
+
+def _below(tops: Sequence[FlowNode], shown: Mapping[str, FlowNode], flow: GraphIR) -> Iterator[tuple[FlowNode, int]]:
+    """Nodes, each with those that feed it below; a node that feeds several comes once. Steps feed no other step."""
     feeds: dict[str, list[str]] = {}
     for edge in flow.edges:
-        feeds.setdefault(edge.target, []).append(edge.source)
-    sources = {edge.source for edge in flow.edges}
+        if edge.input_name not in sequential.LEADS:
+            feeds.setdefault(edge.target, []).append(edge.source)
     seen: set[str] = set()
 
     def below(id_: str, depth: int) -> Iterator[tuple[FlowNode, int]]:
@@ -177,5 +194,5 @@ def _fed(shown: Mapping[str, FlowNode], flow: GraphIR) -> Iterator[tuple[FlowNod
         for source in feeds.get(id_, ()):
             yield from below(source, min(depth + 1, _DEEPEST))
 
-    for id_ in [*(one for one in shown if one not in sources), *shown]:
-        yield from below(id_, 0)
+    for node in tops:
+        yield from below(node.id, 0)

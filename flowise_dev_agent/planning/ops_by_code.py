@@ -51,6 +51,8 @@ def ops_by_code(request: PatchRequest) -> list[PatchOp] | None:
         return None
     if any(base.node(node_id) for node_id in plan.new_nodes):
         return None
+    if plan.flow_kind == "MULTIAGENT" and plan.new_nodes:
+        return None
     lines: list[PatchOp] = []
     if plan.flow_kind == "AGENTFLOW":
         if not _is_settled(plan, base):

@@ -26,7 +26,7 @@ from flowise_dev_agent.planning.passes.ready_tools import NO_AGENT, ready_tools
 from flowise_dev_agent.planning.passes.replaced_sources import replaced_sources
 from flowise_dev_agent.planning.passes.required_models import required_models
 from flowise_dev_agent.planning.passes.started_tests import started_tests
-from flowise_dev_agent.planning.passes.target import target
+from flowise_dev_agent.planning.passes.target import BUILT_AS_AGENTFLOW, target
 from flowise_dev_agent.planning.passes.uploads import uploads
 from flowise_dev_agent.planning.requests import PlanRequest, ReviewedPlan
 from flowise_dev_agent.schemas.plan import Plan
@@ -72,7 +72,7 @@ OF_TAKEN_PLAN: Final[Sequence[Pass]] = (
     started_tests,
 )
 #: A model cannot correct these: the person has to say what they want, or to do it.
-_FOR_THE_PERSON: Final = frozenset({NO_AGENT, VARIABLE_TO_CREATE, SERVER_SETTING})
+_FOR_THE_PERSON: Final = frozenset({BUILT_AS_AGENTFLOW, NO_AGENT, VARIABLE_TO_CREATE, SERVER_SETTING})
 
 
 async def passed(context: PlanContext, passes: Sequence[Pass]) -> PlanContext:

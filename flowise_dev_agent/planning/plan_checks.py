@@ -8,7 +8,7 @@ from flowise_dev_agent.forms.step_plans import INSIDE
 from flowise_dev_agent.knowledge.credential_requirements import required_types
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.models.parsing import UnusableOutputError
-from flowise_dev_agent.patch import GraphIR, NodeSchema
+from flowise_dev_agent.patch import KIND_OF_CATEGORY, GraphIR, NodeSchema
 from flowise_dev_agent.patch.model.agentflow import AGENTFLOW_CATEGORY, BRANCHES_FROM, LOOP, NOTE_NAMES, START
 from flowise_dev_agent.patch.model.equal_values import held
 from flowise_dev_agent.patch.model.nested import CREDENTIAL_KEY, parse_path, value_at
@@ -100,18 +100,23 @@ def checked_plan(plan: Plan, request: PlanRequest, accounts: Sequence[PartAccoun
         if not existing or from_pattern:
             new.append(schema)
     problems += _unknown_ids(plan, nodes, request.nodes, request.flow.existing)
-    kinds = {_kind(request.nodes.schemas[node.node_name]) for node in nodes}
+    kinds: set[str] = {_kind(request.nodes.schemas[node.node_name]) for node in nodes}
     if is_new and kinds == {"AGENTFLOW"} and not pattern:
         of_steps = plan.model_copy(update={"nodes": nodes, "connections": drawn, "flow_kind": "AGENTFLOW"})
         update["connections"], no_lines = _lines_of_steps(of_steps, request)
         problems += no_lines
-    if request.target_kind in ("CHATFLOW", "AGENTFLOW") and request.intent.operation != "create":
+    if request.target_kind and request.intent.operation != "create":
         kinds.add(request.target_kind)
+    if kinds == {"CHATFLOW", "MULTIAGENT"} and request.target_kind == "MULTIAGENT":
+        # Models and tools of a sequential flow are nodes of their own.
+        kinds = {"MULTIAGENT"}
     if len(kinds) > 1:
         problems.append(
             "FLOW_KIND_MIX: a flow consists of nodes of the category Agent Flows only, or of none of them. "
             "In an agentflow, models and tools are settings of its steps (`llmModel`, `agentTools`), not nodes."
         )
+    elif is_new and "MULTIAGENT" in kinds:
+        problems.append("FLOW_KIND_MIX: sequential agents and teams are changed only. Plan an agentflow instead.")
     if problems:
         raise UnusableOutputError([*problems, *accounted(plan, accounts, request)[1]])
     if kinds and request.intent.operation == "create":
@@ -344,7 +349,7 @@ def checked_amendment(answer: AmendAnswer, request: PatchRequest) -> AmendAnswer
             problems.append(_no_such_type(node, request.nodes))
             continue
         kind = request.plan.flow_kind
-        if _kind(schema) != kind:
+        if _kind(schema) != kind and (_kind(schema), kind) != ("CHATFLOW", "MULTIAGENT"):
             problems.append(f"FLOW_KIND_MIX: {schema.name} does not belong into a flow of the kind {kind}.")
         nodes.append(
             node.model_copy(update={"node_name": schema.name, "existing": node.node_id in request.flow.existing})
@@ -368,7 +373,7 @@ def _no_such_type(node: PlannedNode, store: NodeStore) -> str:
 
 
 def _kind(schema: NodeSchema) -> FlowKind:
-    return "AGENTFLOW" if schema.is_agentflow else "CHATFLOW"
+    return KIND_OF_CATEGORY.get(schema.category, "CHATFLOW")
 
 
 def _unknown_ids(
@@ -399,6 +404,7 @@ def _unknown_param(schema: NodeSchema, path: str) -> str | None:
     """Problem with the first step of a path; fields inside a model or tool are checked at compilation."""
     root = re.split(r"[.\[]", path, maxsplit=1)[0]
     names = [entry["name"] for entry in schema.input_definitions]
+    names += [tab["name"] for entry in schema.input_definitions for tab in entry.get("tabs") or ()]
     if root in names or root.removesuffix("Config") in names or root == "credential":
         return None
     missing = f"{schema.name} has no field '{root}'."

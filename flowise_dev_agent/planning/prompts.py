@@ -27,6 +27,7 @@ from flowise_dev_agent.patch.model.agentflow import (
     START,
 )
 from flowise_dev_agent.patch.model.nested import nested_components, parse_path
+from flowise_dev_agent.patch.model.sequential import TOLD
 from flowise_dev_agent.planning.cards import brief_card, connection_card, fields_line, schema_card
 from flowise_dev_agent.planning.catalogue import STAPLES, catalogue_line, catalogue_text, name_line, shows_fields
 from flowise_dev_agent.planning.likely import named_types, present_types
@@ -98,6 +99,7 @@ _TRIALS: Final = ((6_000, 400), (2_000, 200), (600, 80))
 _UNCUT: Final = (1_000_000, 1_000_000)
 
 _AGENTFLOWS: Final = "AgentFlows"
+_SEQUENTIAL: Final = "Sequential flows"
 _EXAMPLES: Final = "AgentFlow examples"
 
 
@@ -117,17 +119,23 @@ class _Chapter:
         return Piece(_headed(skills, self.instead), (Form(text, self.worth),), lost=self.lost)
 
 
-_Kind = Literal["new", "chatflow", "agentflow", "question"]
+_Kind = Literal["new", "chatflow", "agentflow", "sequential", "question"]
 _RULES: Final = _Chapter(_AGENTFLOWS, 20, instead="Agentflows in short", lost="rules of agentflows")
 _DETAIL: Final = _Chapter("Flows in detail", 40, lost="rules for document stores, chains in a row and moderation")
 _PLAN: Final[Mapping[_Kind, tuple[_Chapter, ...]]] = {
     "new": (_Chapter("Kinds"), _Chapter("Flows"), _DETAIL, _RULES, _Chapter("Plan")),
     "chatflow": (_Chapter("Flows"), _DETAIL, _Chapter("Plan"), _Chapter("Changes")),
     "agentflow": (_RULES, _Chapter("Plan"), _Chapter("Changes")),
+    "sequential": (_Chapter(_SEQUENTIAL), _Chapter("Plan"), _Chapter("Changes")),
     "question": (_Chapter("Question"),),
 }
 #: Kind of flow whose node types a planner may use.
-_TYPES_OF: Final[Mapping[_Kind, FlowKind | None]] = {"new": None, "chatflow": "CHATFLOW", "agentflow": "AGENTFLOW"}
+_TYPES_OF: Final[Mapping[_Kind, FlowKind | None]] = {
+    "new": None,
+    "chatflow": "CHATFLOW",
+    "agentflow": "AGENTFLOW",
+    "sequential": "MULTIAGENT",
+}
 _PATCH: Final[Mapping[FlowKind, tuple[_Chapter, ...]]] = {
     "CHATFLOW": (_Chapter("Flows"), _DETAIL, _Chapter("Patch")),
     "AGENTFLOW": (
@@ -136,6 +144,7 @@ _PATCH: Final[Mapping[FlowKind, tuple[_Chapter, ...]]] = {
         _Chapter("Ops of agentflows"),
         _Chapter(_EXAMPLES, 10),
     ),
+    "MULTIAGENT": (_Chapter(_SEQUENTIAL), _Chapter("Patch")),
 }
 #: Sections of the AgentFlow chapter by the steps of a plan that need them, most important first; () for every plan.
 _BY_STEPS: Final[Mapping[str, tuple[str, ...]]] = {
@@ -212,7 +221,7 @@ def patch_prompt(request: PatchRequest, skills: Skills = PACKAGED, room: int = A
     system = _stable([*(one.piece(skills) for one in _PATCH[kind]), Piece(_op_reference())], room)
     brief = approved_plan(request.plan, texts=_TEXTS[-1])
     user = [
-        *([] if kind == "CHATFLOW" else _rules_by_steps(request.plan, skills, system)),
+        *(_rules_by_steps(request.plan, skills, system) if kind == "AGENTFLOW" else []),
         Piece(tag("target", request.target if request.flow.existing else None)),
         _cards(request),
         _cut("flow", request.flow_summary, _FLOW, 45, lost="flow (read_flow)"),
@@ -306,6 +315,8 @@ def _kind(request: PlanRequest) -> _Kind:
         return "question"
     if not request.flow.existing:
         return "new"
+    if request.target_kind == "MULTIAGENT":
+        return "sequential"
     steps = any(schema.is_agentflow for schema in present_types(request))
     return "agentflow" if request.target_kind == "AGENTFLOW" or steps else "chatflow"
 
@@ -320,6 +331,8 @@ def _headed(skills: Skills, name: str) -> str:
 def _section(skills: Skills, name: str) -> str:
     if name == _EXAMPLES:
         return examples_text(skills.section("Examples", "agentflows"))
+    if name == _SEQUENTIAL:
+        return skills.section("Rules", "sequential")
     if name == _AGENTFLOWS:
         chapter = skills.sections("agentflows")
         return "\n\n".join(f"## {title}\n{text}" for title, text in chapter.items() if title != "Examples")
@@ -497,7 +510,13 @@ def _failed(failed: Sequence[FailedTrial]) -> Piece:
 def _never_ran(request: JudgeRequest) -> str | None:
     """Planned steps that no trial ran; None if the traces show no steps."""
     ran = {step.node_id for trace in request.traces for step in trace.steps}
-    missed = [node for node in request.plan.nodes if ran and node.node_id not in ran]
+    sequence = request.plan.flow_kind == "MULTIAGENT"
+    missed = [
+        node
+        for node in request.plan.nodes
+        # Models and tools of a sequence are nodes that no trace shows.
+        if ran and node.node_id not in ran and not (sequence and node.node_name not in TOLD)
+    ]
     return "\n".join(f"{node.node_id}: {node.purpose}" for node in missed) or None
 
 

@@ -18,7 +18,7 @@ from flowise_dev_agent.schemas.document_stores import PlannedStore
 from flowise_dev_agent.texts import say
 
 Operation = Literal["create", "update", "copy", "question"]
-FlowKind = Literal["CHATFLOW", "AGENTFLOW"]
+FlowKind = Literal["CHATFLOW", "AGENTFLOW", "MULTIAGENT"]
 #: Kinds of files that people can upload with a message.
 UploadKind = Literal["pdf", "word", "excel", "powerpoint", "text", "csv", "json", "html"]
 #: Name of a plan's uploads among the values that cover a part.

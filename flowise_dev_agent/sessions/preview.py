@@ -183,7 +183,7 @@ def drawn(picture: Picture, schemas: Schemas, *, name: str) -> Preview:
     return Preview(
         source=picture.source,
         flow_name=plan.flow_name if plan else name,
-        kind=plan.flow_kind if plan else ("AGENTFLOW" if after.kind == "AGENTFLOW" else "CHATFLOW"),
+        kind=plan.flow_kind if plan else after.kind,
         summary=found.summary,
         nodes=nodes,
         edges=edges,

@@ -14,6 +14,7 @@ from flowise_dev_agent.patch.model.labels import field_label, in_words
 from flowise_dev_agent.patch.model.nested import nested_components
 from flowise_dev_agent.patch.model.node import FlowNode
 from flowise_dev_agent.patch.model.placeholders import MARK, stands_in
+from flowise_dev_agent.patch.model.sequential import TOLD, is_step
 from flowise_dev_agent.sanitize import shortened
 from flowise_dev_agent.schemas.plan import Expectation, TestCase
 from flowise_dev_agent.schemas.verdict import (
@@ -68,6 +69,8 @@ class TestedFlow:
     nodes: Mapping[str, str] = field(default_factory=dict[str, str])
     #: Answers that the flow gives when it gave up.
     fallbacks: frozenset[str] = frozenset()
+    #: Steps of a sequence that no reply shows, such as its conditions and ends.
+    silent: frozenset[str] = frozenset()
     #: What a reply cannot show (steps of a chatflow, hidden documents) counts as not met.
     strict: bool = False
 
@@ -81,6 +84,7 @@ class TestedFlow:
             names=runtime_names(graph),
             shows_sources=sources and not any(stands_in(value) for _, value in settings),
             nodes={node.id: node.label or node.id for node in graph.nodes},
+            silent=frozenset(node.id for node in graph.nodes if is_step(node) and node.name not in TOLD),
             fallbacks=frozenset(squeezed(one) for one in (*given_up, *_GAVE_UP)),
         )
 
@@ -297,7 +301,7 @@ def unmet_by(trial: Trial, trace: Trace, expect: Expectation, flow: TestedFlow) 
             # A made-up answer may lead another way.
             Unmet(text("verdict.step_not_run", step=flow.nodes.get(node, node)), hard=not trial.simulated)
             for node in expect.branch
-            if node not in ran
+            if node not in ran and node not in flow.silent
         ]
     found += [
         Unmet(text("verdict.tool_not_used", tool=flow.nodes.get(tool, tool)), hard=True)

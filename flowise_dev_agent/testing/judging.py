@@ -7,6 +7,7 @@ from typing import Final, Literal
 from flowise_dev_agent.patch import GraphIR
 from flowise_dev_agent.patch.model.field_kinds import PROSE
 from flowise_dev_agent.patch.model.placeholders import MARK, stands_in
+from flowise_dev_agent.patch.model.sequential import TOLD
 from flowise_dev_agent.schemas.plan import Criterion, Expectation, Part, Plan
 from flowise_dev_agent.schemas.verdict import (
     NOT_THE_FLOW,
@@ -340,14 +341,14 @@ def _proof(item: Shown, text: str) -> Evidence | None:
 
 
 def unreached_steps(graph: GraphIR, traces: Iterable[Trace]) -> list[str]:
-    """Ids of the steps of an agentflow that no test reached. Steps inside an iteration and loops are not counted: a
-    trace need not show them.
+    """Ids of the steps of an agentflow or a sequence that no test reached. Steps inside an iteration and loops are not
+    counted: a trace need not show them.
     """
     ran = {step.node_id for trace in traces for step in trace.steps}
     return [
         node.id
         for node in graph.nodes
-        if ran and node.is_agentflow and not node.is_note and not node.parent
+        if ran and (node.is_agentflow or node.name in TOLD) and not node.is_note and not node.parent
         if node.id not in ran and node.name not in ("startAgentflow", "loopAgentflow")
     ]
 

@@ -53,7 +53,7 @@ def trace_of(exchanges: Sequence[Exchange], failed_steps: Sequence[JsonObject] =
             for one in exchanges
             for said, answer in zip_longest(one.said, one.answers, fillvalue="")
         ],
-        steps=[_step(step) for step in raw],
+        steps=[*map(_step, raw), *(_spoken(one) for exchange in exchanges for one in exchange.reply.agent_reasoning)],
         used_tools=[_tool(tool) for tool in tools],
         sources=_unique(_source(item) for item in sources),
         state=_mapping(redacted(clean_json(states[-1]))) if states else {},
@@ -76,6 +76,20 @@ def _step(raw: JsonObject) -> TraceStep:
         output=redacted(clean_json(kept)),
         error=_text(data.get("error")) or _failed_round(output),
         duration_ms=round(took) if isinstance(took, int | float) else None,
+    )
+
+
+def _spoken(raw: JsonObject) -> TraceStep:
+    """Step of a sequence or member of a team: what it said, and what it handed on."""
+    said = {key: raw[key] for key in ("messages", "next", "instructions", "state") if raw.get(key)}
+    name = str(raw.get("nodeName") or "")
+    node_id = str(raw.get("nodeId") or "")
+    return TraceStep(
+        node_id=node_id,
+        label=str(raw.get("agentName") or ""),
+        name=name or node_id.rpartition("_")[0],
+        status="FINISHED",
+        output=redacted(clean_json(said)),
     )
 
 

@@ -8,8 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from flowise_dev_agent.knowledge.nodes import NodeStore
-from flowise_dev_agent.patch import NodeSchema
-from flowise_dev_agent.patch.model.agentflow import AGENTFLOW_CATEGORY
+from flowise_dev_agent.patch import KIND_OF_CATEGORY, NodeSchema
 from flowise_dev_agent.planning.catalogue import STAPLES
 
 #: A few dozen lines: what a planner can read, far below the 297 types of a server.
@@ -53,11 +52,11 @@ def candidates(
 ) -> tuple[NodeSchema, ...]:
     """Candidate node types for a text, best first, at most `MAX_CANDIDATES`.
 
-    `similar` are types that similar flows consist of. For an existing AGENTFLOW
-    these are the few types that such flows consist of, and the models and tools inside them.
+    `similar` are types that similar flows consist of. For an existing AGENTFLOW or MULTIAGENT
+    these are the few types that such flows consist of, and their models and tools.
     """
-    if kind == "AGENTFLOW":
-        return _of_agentflows(store, text)
+    if kind in ("AGENTFLOW", "MULTIAGENT"):
+        return _of_steps(store, text, kind)
     similar = list(similar)
     found = [schema for schema in store.search(text, limit=_BY_WORDS, kind="CHATFLOW") if not schema.deprecated]
     names = list(dict.fromkeys([*similar, *(schema.name for schema in found)]))
@@ -72,8 +71,8 @@ def candidates(
     return tuple({schema.name: schema for schema in chosen}.values())[:MAX_CANDIDATES]
 
 
-def _of_agentflows(store: NodeStore, text: str) -> tuple[NodeSchema, ...]:
-    steps = [schema for schema in store.schemas.values() if schema.category == AGENTFLOW_CATEGORY]
+def _of_steps(store: NodeStore, text: str, kind: str) -> tuple[NodeSchema, ...]:
+    steps = [schema for schema in store.schemas.values() if KIND_OF_CATEGORY.get(schema.category) == kind]
     inside = [
         schema
         for category in ("Chat Models", "Tools")

@@ -34,7 +34,7 @@ _NAME: Final = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 #: Node type -> the fields with its code and with its variables.
 _FIELDS: Final = {
     AGENTFLOW_FUNCTION: ("customFunctionJavascriptFunction", "customFunctionInputVariables"),
-    "customFunction": ("javascriptFunction", "functionInputVariables"),
+    **dict.fromkeys(("customFunction", "seqCustomFunction"), ("javascriptFunction", "functionInputVariables")),
 }
 #: Code that may change something elsewhere is not run.
 _REACHES_OUT: Final = re.compile(r"\b(?:fetch|axios|require|import|XMLHttpRequest|process)\b")

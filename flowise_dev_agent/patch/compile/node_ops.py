@@ -80,6 +80,17 @@ def usable_id(batch: Batch, node_id: str, node_name: str) -> bool:
 def set_param(batch: Batch, op: SetParam) -> None:
     if batch.node(op.node_id, "node_id"):
         _set_value(batch, op.node_id, op.param_name, op.value)
+        _show_tab(batch, op)
+
+
+def _show_tab(batch: Batch, op: SetParam) -> None:
+    """Choose the tab of the field that was set: the server reads that of the chosen one only."""
+    node = batch.nodes[op.node_id]
+    for entry in node.params:
+        key = f"{entry.get('tabIdentifier')}_{node.id}"
+        tabs = [tab["name"] for tab in entry.get("tabs") or ()]
+        if op.param_name in tabs and node.inputs.get(key, tabs[0]) != op.param_name:
+            batch.set_input(node.id, key, op.param_name)
 
 
 def set_deferred_param(batch: Batch, op: AddNode, name: str, value: Any) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from functools import cached_property, lru_cache
-from typing import Final
+from typing import Final, Literal
 
 from flowise_dev_agent.errors import PatchError
 from flowise_dev_agent.patch.model.findings import Finding
@@ -89,10 +89,12 @@ class GraphIR:
         return GraphIR({**self.document, "nodes": [node.raw for node in nodes], "edges": [edge.raw for edge in edges]})
 
     @property
-    def kind(self) -> str:
+    def kind(self) -> Literal["CHATFLOW", "AGENTFLOW", "MULTIAGENT"]:
         """The type by the nodes, the first that belongs to one; the server stores the type beside the flow."""
         kinds = {"AGENTFLOW" if node.is_agentflow else KIND_OF_CATEGORY.get(node.category) for node in self.nodes}
-        return next((kind for kind in ("AGENTFLOW", "MULTIAGENT") if kind in kinds), "CHATFLOW")
+        if "AGENTFLOW" in kinds:
+            return "AGENTFLOW"
+        return "MULTIAGENT" if "MULTIAGENT" in kinds else "CHATFLOW"
 
     def to_flow_data(self) -> str:
         """Compact JSON. The same flow gives the same text; unknown keys and their order are kept."""

@@ -4,14 +4,14 @@ import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final, cast
+from typing import Any, Final, Literal, cast
 
 from flowise_dev_agent.patch.model.definitions import PARAM_TYPES, Definitions, split_types
 from flowise_dev_agent.patch.model.flow_data import InputEntry, Inputs, NodeType, Values
 from flowise_dev_agent.patch.model.visibility import js_truthy
 
 #: Flow type of the categories whose nodes run only in flows of a type other than CHATFLOW.
-KIND_OF_CATEGORY: Mapping[str, str] = {
+KIND_OF_CATEGORY: Mapping[str, Literal["AGENTFLOW", "MULTIAGENT"]] = {
     "Agent Flows": "AGENTFLOW",
     "Sequential Agents": "MULTIAGENT",
     "Multi Agents": "MULTIAGENT",

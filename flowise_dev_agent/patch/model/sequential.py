@@ -1,7 +1,7 @@
-"""Branches of the conditions of sequential flows (MULTIAGENT), which have the names that a person gives them."""
+"""Steps of sequential flows and members of teams (MULTIAGENT): their names, lines and ways out."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from flowise_dev_agent.patch.model.flow_data import OutputEntry
@@ -12,7 +12,50 @@ from flowise_dev_agent.patch.model.node import FlowNode
 _END: Final = "End"
 _TAB: Final = "selectedConditionFunctionTab"
 _BY_ROWS, _BY_CODE = "conditionUI", "conditionFunction"
+#: Inputs that take the step before.
+LEADS: Final = frozenset({"sequentialNode", "llmNode", "supervisor"})
+START: Final = "seqStart"
+LOOP: Final = "seqLoop"
+LOOP_TO: Final = "loopToName"
+STATE: Final = "seqState"
+CONDITIONS: Final = frozenset({"seqCondition", "seqConditionAgent"})
+#: Fields of the conditions that state their branches.
+BRANCHES_FROM: Final = (_BY_ROWS, _BY_CODE)
+#: Steps that a conversation shows when they ran.
+TOLD: Final = frozenset({"seqAgent", "seqLLMNode", "seqToolNode", "seqCustomFunction", "seqExecuteFlow", "worker"})
+_CATEGORIES: Final = frozenset({"Sequential Agents", "Multi Agents"})
+#: Fields with the name under which a step or a member of a team runs.
+NAMES: Final = (
+    *("agentName", "llmNodeName", "conditionAgentName", "functionName", "seqExecuteFlowName", "toolNodeName"),
+    *("conditionName", "supervisorName", "workerName"),
+)
 _RETURNED: Final = re.compile(r"""\breturn\s{0,9}(["'`])([^"'`\n]{1,200})\1""")
+
+
+def is_step(node: FlowNode) -> bool:
+    """True for a step of a sequence and a member of a team; the state is none."""
+    return node.category in _CATEGORIES and node.name != STATE
+
+
+def name_of(node: FlowNode) -> tuple[str, str]:
+    """Field and value of the name under which a step runs; empty if it has none."""
+    if node.category in _CATEGORIES:
+        for field in NAMES:
+            value = node.inputs.get(field)
+            if isinstance(value, str) and value.strip():
+                return field, value
+    return "", ""
+
+
+def folded(name: str) -> str:
+    """Name of a step as Flowise compares it."""
+    return name.strip().lower().replace(" ", "_")
+
+
+def id_called(name: str, nodes: Iterable[FlowNode]) -> str:
+    """Id of the step that runs under a name; empty if there is none."""
+    wanted = folded(name)
+    return next((node.id for node in nodes if wanted and is_step(node) and folded(name_of(node)[1]) == wanted), "")
 
 
 def is_condition(node: FlowNode) -> bool:

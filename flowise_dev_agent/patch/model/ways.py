@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
 from flowise_dev_agent.patch.model import agentflow as v2
+from flowise_dev_agent.patch.model import sequential
 from flowise_dev_agent.patch.model.graph import GraphIR
 
 
@@ -39,6 +40,12 @@ def ways_of(graph: GraphIR) -> list[Way]:
             for id_, node in nodes.items()
             if node.name == v2.LOOP
             if (target := v2.loop_target_id(str(node.inputs.get(v2.LOOP_TARGET) or ""))) in nodes
+        ),
+        *(
+            Way(id_, v2.LOOP, target)
+            for id_, node in nodes.items()
+            if node.name == sequential.LOOP
+            if (target := sequential.id_called(str(node.inputs.get(sequential.LOOP_TO) or ""), nodes.values()))
         ),
     ]
 

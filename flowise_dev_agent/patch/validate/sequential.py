@@ -5,36 +5,28 @@ from typing import Final
 
 from flowise_dev_agent.patch.model import sequential
 from flowise_dev_agent.patch.model.findings import Finding, error, warning
-from flowise_dev_agent.patch.model.node import FlowNode
 from flowise_dev_agent.patch.model.suggest import closest
 from flowise_dev_agent.patch.validate.context import MULTIAGENT, FlowContext, rule
 
 _CATEGORY: Final = "Sequential Agents"
-#: Fields with the name under which a step or a member of a team runs.
-_NAMES: Final = frozenset(
-    [
-        *("agentName", "llmNodeName", "conditionAgentName", "functionName", "seqExecuteFlowName", "toolNodeName"),
-        *("supervisorName", "workerName"),
-    ]
-)
-_CATEGORIES: Final = frozenset({_CATEGORY, "Multi Agents"})
 _SUPERVISOR: Final = "supervisor"
-_START, _END, _LOOP = "seqStart", "seqEnd", "seqLoop"
-_LOOP_TO: Final = "loopToName"
+_END: Final = "seqEnd"
+#: Name of a condition, which several may have.
+_CONDITION: Final = "conditionName"
 
 
 @rule("NO_START_NODE", "MULTIPLE_START_NODES", "NO_END_NODE", kinds=(MULTIAGENT,))
 def ends(flow: FlowContext) -> Iterator[Finding]:
     """One start, and an end or a loop; a team of a supervisor needs neither."""
     steps = [node for node in flow.nodes if node.category == _CATEGORY]
-    starts = [node for node in steps if node.name == _START]
+    starts = [node for node in steps if node.name == sequential.START]
     if steps and not starts:
         yield error("NO_START_NODE", "The flow has no start node.", hint="Add a seqStart and connect it.")
     if len(starts) > 1:
         names = ", ".join(node.id for node in starts)
         text = f"The flow has {len(starts)} start nodes: {names}."
         yield error("MULTIPLE_START_NODES", text, where=starts[1].id, hint="Remove all but one.")
-    if steps and not any(node.name in (_END, _LOOP) for node in steps):
+    if steps and not any(node.name in (_END, sequential.LOOP) for node in steps):
         text = "The flow has neither an end nor a loop; the server refuses to run it."
         yield error("NO_END_NODE", text, hint="Connect a seqEnd to the last step.")
 
@@ -44,16 +36,16 @@ def members(flow: FlowContext) -> Iterator[Finding]:
     """Each step and member of a team has a name of its own, and a supervisor has workers."""
     called: dict[str, str] = {}
     for node in flow.nodes:
-        for field, name in _names(node):
-            first = called.setdefault(_folded(name), node.id)
-            if first != node.id:
-                yield error(
-                    "DUPLICATE_STEP_NAME",
-                    f"{node.id} and {first} have the same name {name[:80]!r}; the server refuses to run both.",
-                    where=node.id,
-                    field=field,
-                    hint=f"Use SetParam on `{field}` of {node.id}.",
-                )
+        field, name = sequential.name_of(node)
+        first = called.setdefault(sequential.folded(name), node.id) if name and field != _CONDITION else node.id
+        if first != node.id:
+            yield error(
+                "DUPLICATE_STEP_NAME",
+                f"{node.id} and {first} have the same name {name[:80]!r}; the server refuses to run both.",
+                where=node.id,
+                field=field,
+                hint=f"Use SetParam on `{field}` of {node.id}.",
+            )
         if node.name == _SUPERVISOR and not flow.connections_out_of.get(node.id):
             text = "The supervisor has no worker; the flow answers nothing."
             yield error("NO_WORKER", text, where=node.id, hint="Add a worker and connect it.")
@@ -62,16 +54,20 @@ def members(flow: FlowContext) -> Iterator[Finding]:
 @rule("LOOP_TARGET_UNKNOWN", kinds=(MULTIAGENT,))
 def loops(flow: FlowContext) -> Iterator[Finding]:
     """Loops lead to the name of a step."""
-    names = [name for node in flow.nodes for _, name in _names(node)]
-    known = {_folded(name) for name in names}
+    names = [name for node in flow.nodes for field, name in [sequential.name_of(node)] if name and field != _CONDITION]
     for node in flow.nodes:
-        target = node.inputs.get(_LOOP_TO)
-        if node.name == _LOOP and isinstance(target, str) and target.strip() and _folded(target) not in known:
+        target = node.inputs.get(sequential.LOOP_TO)
+        if (
+            node.name == sequential.LOOP
+            and isinstance(target, str)
+            and target.strip()
+            and not sequential.id_called(target, flow.nodes)
+        ):
             yield error(
                 "LOOP_TARGET_UNKNOWN",
                 f"The loop goes back to {target[:80]!r}, which is the name of no step.",
                 where=node.id,
-                field=_LOOP_TO,
+                field=sequential.LOOP_TO,
                 allowed=closest(target, names) or names[:3],
             )
 
@@ -101,14 +97,3 @@ def branches(flow: FlowContext) -> Iterator[Finding]:
                     field=label,
                     hint="Connect a step, or a seqEnd.",
                 )
-
-
-def _names(node: FlowNode) -> Iterator[tuple[str, str]]:
-    """The name of a step, with its field."""
-    for field, value in node.inputs.items():
-        if field in _NAMES and node.category in _CATEGORIES and isinstance(value, str) and value.strip():
-            yield field, value
-
-
-def _folded(name: str) -> str:
-    return name.strip().lower().replace(" ", "_")

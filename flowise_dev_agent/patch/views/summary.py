@@ -11,6 +11,7 @@ from flowise_dev_agent.patch.model.nested import CREDENTIAL_KEY, nested_componen
 from flowise_dev_agent.patch.model.node import FlowNode
 from flowise_dev_agent.patch.model.references import referenced
 from flowise_dev_agent.patch.model.schema import Schemas
+from flowise_dev_agent.patch.model.sequential import is_condition
 from flowise_dev_agent.patch.model.values import is_empty, shown
 from flowise_dev_agent.patch.model.visibility import js_truthy
 from flowise_dev_agent.redaction import looks_secret, masked, named_items, redacted
@@ -91,9 +92,9 @@ def _node_line(node: FlowNode) -> str:
     ]
     if node.credential_param is not None:
         settings.append("credential bound" if node.credential else "no credential")
-    if node.multi_output and node.selected_output:
+    if node.multi_output and node.selected_output and not is_condition(node):
         settings.append(f"gives {node.selected_output}")
-    if node.is_agentflow and len(node.outputs) > 1:
+    if (node.is_agentflow or is_condition(node)) and len(node.outputs) > 1:
         settings.append(f"branches {', '.join(f'{output.name} ({masked(output.label)})' for output in node.outputs)}")
     inside = f" inside {node.parent}" if node.parent else ""
     return f"- {node.id} ({node.name}){title}{inside}: {', '.join(settings) or 'defaults'}"

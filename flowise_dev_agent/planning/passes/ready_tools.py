@@ -42,7 +42,7 @@ def with_ready_tools(plan: Plan, tools: Sequence[ReadyTool], base: GraphIR, sche
     """
     if not tools or plan.declined or plan.answer is not None:
         return plan
-    chatflow = plan.flow_kind == "CHATFLOW"
+    chatflow = plan.flow_kind != "AGENTFLOW"
     agent = _agent_of(plan, base, schemas)
     if agent is None:
         names = ", ".join(tool.title for tool in tools)

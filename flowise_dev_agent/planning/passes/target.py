@@ -1,11 +1,21 @@
 """Set the plan's fixed fields: the operation, and the kind and name of an existing flow."""
 
 import re
-from typing import Any
+from typing import Any, Final
 
+from flowise_dev_agent.patch import Finding
+from flowise_dev_agent.patch.model.findings import warning
 from flowise_dev_agent.planning.context import PlanContext
 
 _NAME_CHARS = 120
+#: The code of a finding on a kind of flow that is changed and no longer made.
+BUILT_AS_AGENTFLOW: Final = "BUILT_AS_AGENTFLOW"
+#: What people call the flows that Flowise had before AgentFlow V2.
+_FORMER: Final = re.compile(
+    r"\bsequential[ -]agents?\b|\bseq(?:Agent|Start|LLMNode|Condition|State)|\bmulti[ -]?agents?[ -]flows?\b"
+    r"|\bsequenziellen? agenten|\bagentes secuenciales|\bagents séquentiels",
+    re.IGNORECASE,
+)
 
 
 def target(context: PlanContext) -> PlanContext:
@@ -27,7 +37,13 @@ def target(context: PlanContext) -> PlanContext:
                 fixed["new_name"] = plan.flow_name
         elif plan.flow_name.casefold() in unnamed:
             fixed["flow_name"] = f"{name[:112]} (copy)"
-    return context.changed(**fixed)
+    asked = intent.operation == "create" and not plan.declined and _FORMER.search(" ".join(context.words))
+    return context.changed(**fixed).found([_ended()] if asked else [])
+
+
+def _ended() -> Finding:
+    text = "Flowise no longer develops sequential agents and multi-agent flows: new flows are AgentFlows or chatflows."
+    return warning(BUILT_AS_AGENTFLOW, text, hint="Say so if an existing flow was meant.")
 
 
 def _is_said(name: str, words: list[str]) -> bool:

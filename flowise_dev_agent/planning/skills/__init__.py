@@ -12,7 +12,7 @@ from stat import S_ISREG
 from typing import Final
 
 #: The files that prompts are made of.
-SKILL_FILES: Final = ("flowise_builder", "agentflows")
+SKILL_FILES: Final = ("flowise_builder", "agentflows", "sequential")
 _PACKAGED: Final = Path(__file__).parent
 _FRONT_MATTER = re.compile(r"\A---\n(?P<fields>.*?)\n---\n", re.DOTALL)
 _VERSION = re.compile(r"^version: *(?P<version>\S+) *$", re.MULTILINE)

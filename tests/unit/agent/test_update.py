@@ -189,10 +189,10 @@ async def test_two_flows_that_are_both_named_are_a_choice() -> None:
 async def test_a_named_flow_of_a_type_that_sessions_do_not_change_is_said_to_be_one() -> None:
     bench = made_for("update")
     await add_flow(bench)
-    team = await add_flow(bench, "Team", type="MULTIAGENT")
+    team = await add_flow(bench, "Team", type="ASSISTANT")
     question = await bench.start("make it colder", target=team.id)
     assert (question["type"], question["reason"]) == ("select_target", "target_not_found")
-    assert "'Team' is a flow of sequential agents" in question["message"]
+    assert "'Team' is an assistant" in question["message"]
     await bench.answer(action="cancel")
     assert bench.flowise.calls == []
 
