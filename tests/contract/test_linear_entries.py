@@ -238,6 +238,8 @@ OF_TWO: Mapping[str, str] = {
     "approval.ops.completed": "an answer of a model: its ops with the values of its plan",
     "planning.passes.document_stores.named_in": "the stores of the server in the words of a person",
     "planning.passes.examples.with_examples": "the attached files with the prompts of a flow",
+    "planning.plan_checks.checked_amendment": "an answer of a model: what it adds with its plan",
+    "planning.wording.complete": "quotes of a model in the words of a person",
     "planning.values.with_planned_values": "an answer of a model: its ops with the values of its plan",
 }
 
