@@ -110,7 +110,7 @@ async def test_the_canvas_is_one_stop_of_the_tab_key_and_walked_by_arrows(
     await page.get_by_role("button", name="Skip the canvas").focus()
     await page.keyboard.press("Tab")
     first = page.locator(".react-flow__node:focus")
-    await expect(first).to_have_accessible_name(re.compile(", added, leads to Conversation Chain$"))
+    await expect(first).to_have_accessible_name(re.compile(", leads to Conversation Chain$"))
     await page.keyboard.press("ArrowRight")
     await expect(page.locator(".react-flow__node:focus")).to_have_attribute("data-id", "conversationChain_0")
     await page.keyboard.press("Enter")

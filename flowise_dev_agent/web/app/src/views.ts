@@ -49,7 +49,7 @@ export const PLACES: Place[] = [
   { path: "/f/:id/:instance?", load: Flow, asks: ofFlow },
   { path: "/f/:id/:instance/:action", load: Flow, asks: ofFlow },
   { path: "/history/:id", load: () => import("./flow/HistoryPage").then((module) => module.HistoryPage) },
-  { path: "/fleet", load: () => import("./flow/FleetPage").then((module) => module.FleetPage) },
+  { path: "/fleet", title: "Flows", load: () => import("./flow/FleetPage").then((module) => module.FleetPage) },
   {
     path: "/patterns",
     title: "Patterns",

@@ -1,5 +1,5 @@
 /** What can be done with a node of a flow that is built: its name, its lines, its place, and what is missing. */
-import { useContext } from "react";
+import { type ReactNode, useContext } from "react";
 import type { CanvasNode } from "../api/types";
 import { t } from "../i18n";
 import { type Building, cut, isStep, portName } from "./building";
@@ -9,7 +9,14 @@ import { goTo, isJoin, placeOf, saidAt } from "./mending";
 /** Findings that are shown at once: more of them would push the fields away that mend them. */
 const FEW = 2;
 
-export function BuildSection({ node, building }: { node: CanvasNode; building: Building }) {
+interface Props {
+  node: CanvasNode;
+  building: Building;
+  /** Its settings. */
+  children: ReactNode;
+}
+
+export function BuildSection({ node, building, children }: Props) {
   const editing = useContext(EditingContext);
   if (!editing) return null;
   const found = building.findings.get(node.id) ?? [];
@@ -65,6 +72,7 @@ export function BuildSection({ node, building }: { node: CanvasNode; building: B
           }}
         />
       </label>
+      {children}
       {(["inputs", "outputs"] as const).map((side) => {
         const ports = node[side].filter(
           (one) => side === "inputs" || isStep(node) || ends(building, node, one.id).length > 0,

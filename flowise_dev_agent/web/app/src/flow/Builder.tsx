@@ -28,8 +28,8 @@ import { type Edit, type Editing, EditingContext, edited, freeId, opsOf, useEdit
 import { FlowCanvas } from "./FlowCanvas";
 import { Legend } from "./FlowDiff";
 import { inWords } from "./layout";
-import { newFindings } from "./mending";
-import { type Marked, previewed, unmarked, withoutMarks } from "./merge";
+import { findingsAtNodes } from "./mending";
+import { calm, type Marked, previewed, unmarked } from "./merge";
 import { NodeDetails } from "./NodeDetails";
 import { Outline } from "./Outline";
 
@@ -70,9 +70,7 @@ export function Builder({ graph, instance, editing, drawn, error, chosen, choose
   const queries = useQueryClient();
   const flow = useMemo<Marked>(() => {
     const base = drawn ? previewed(drawn.preview) : graph ? unmarked(graph) : { nodes: [], edges: [] };
-    const shown = edited(base, editing.edits);
-    // Of a new flow everything is new: that needs no mark.
-    return graph ? shown : withoutMarks(shown);
+    return calm(edited(base, editing.edits));
   }, [drawn, graph, editing.edits]);
   const nodes = useMemo(() => flow.nodes.filter((one) => one.mark !== "removed").map((one) => one.node), [flow]);
   const edges = useMemo(() => flow.edges.filter((one) => one.mark !== "removed").map((one) => one.edge), [flow]);
@@ -123,13 +121,13 @@ export function Builder({ graph, instance, editing, drawn, error, chosen, choose
     editing.add(...ops);
     choose(ids.length === 1 ? (ids[0] ?? null) : null);
   }
-  const findings = useMemo(() => Map.groupBy(newFindings(drawn), (one) => one.where), [drawn]);
+  const findings = useMemo(() => Map.groupBy(findingsAtNodes(drawn), (one) => one.where), [drawn]);
   const building: Building = {
     ask,
     choose,
     nodes,
     edges,
-    findings: editing.edits.length > 0 ? findings : NO_FINDINGS,
+    findings,
     goBack: (from, output, to) => {
       const id = freeId(LOOP, taken());
       const params = { loopBackToNode: `${to.id}-${to.label}` };
@@ -264,7 +262,6 @@ const SEVERAL = [
   ["Copy", "c"],
   ["Remove", "delete"],
 ] as const;
-const NO_FINDINGS: Building["findings"] = new Map();
 /** Pixels of a move by key. */
 const STEP = 20;
 const STEPS: Record<string, [number, number]> = {

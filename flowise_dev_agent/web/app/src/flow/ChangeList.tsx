@@ -1,11 +1,12 @@
 /** The list of changes to a flow that is built by hand: in words, each can be taken out, all can be built and tested. */
 import { useMutation } from "@tanstack/react-query";
 import { useContext, useEffect, useRef, useState } from "react";
-import type { FlowPreview } from "../api/types";
+import type { Finding, FlowPreview } from "../api/types";
 import { t } from "../i18n";
 import { findingText } from "../i18n/texts";
 import { EditBar } from "../session/EditBar";
 import { HandEdit } from "../session/HandEdits";
+import { FindingList } from "../session/questions/controls";
 import { ErrorNote } from "../ui/ErrorNote";
 import { plural } from "../ui/format";
 import { EditingContext } from "./edits";
@@ -16,6 +17,9 @@ import { blocking } from "./mending";
 const MANY = 4;
 /** More of what is missing than this is folded. */
 const FEW = 3;
+
+/** What keeps a flow from working comes first, what may stay as it is last. */
+const rank = ({ severity, code }: Finding): number => (severity === "error" ? 0 : code === "VERSION_DRIFT" ? 2 : 1);
 
 interface Props {
   /** Null for a new flow. */
@@ -50,13 +54,23 @@ export function ChangeList({ chatflowId, instance, name, drawn, onShow }: Props)
   // Tidying up is one change to a person.
   const moved = edits.filter((one) => one.op_type === "SetPosition");
   const touched = edits.length > 0 || Boolean(editing.undo ?? editing.redo);
+  const known = (drawn?.findings.filter((one) => one.origin === "base") ?? []).toSorted((a, b) => rank(a) - rank(b));
+  const before = known.length > 0 && (
+    <details open={!touched}>
+      <summary>{t("To look at in this flow")}</summary>
+      <FindingList label={t("What is wrong with this flow")} findings={known} />
+    </details>
+  );
   if (!touched && chatflowId)
     return (
-      <p className="quiet">
-        {t(
-          "Click a node to change it, drag from a point to connect it, or press + to add one. Nothing is written yet.",
-        )}
-      </p>
+      <>
+        <p className="quiet">
+          {t(
+            "Click a node to change it, drag from a point to connect it, or press + to add one. Nothing is written yet.",
+          )}
+        </p>
+        {before}
+      </>
     );
   return (
     <section className="changes stack tight" aria-labelledby="changes-title">
@@ -159,6 +173,7 @@ export function ChangeList({ chatflowId, instance, name, drawn, onShow }: Props)
         <small>{t("It is built as a draft and tested; you decide then whether it goes live.")}</small>
       </div>
       <ErrorNote error={build.error} />
+      {before}
     </section>
   );
 }

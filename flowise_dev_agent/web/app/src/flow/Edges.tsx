@@ -4,7 +4,7 @@ import { memo } from "react";
 import type { CanvasNode } from "../api/types";
 import { t } from "../i18n";
 import { isStep, type Place } from "./building";
-import { type Box, backTo, boxesOf, branchOf, portTop } from "./layout";
+import { type Box, backTo, boxesOf, isBranching, portTop } from "./layout";
 import { SIGNS } from "./MarkBadge";
 import type { Marked, MarkedEdge } from "./merge";
 
@@ -51,10 +51,9 @@ export function LineButtons({ nodes, edges, onAsk }: Marked & { onAsk: (place: P
         const [from, to] = [byId.get(edge.source), byId.get(edge.target)];
         const [start, end] = [boxes.get(edge.source), boxes.get(edge.target)];
         if (!from || !to || !start || !end || mark === "removed" || !isStep(from)) return null;
-        // Nearer to the end: the name of a branch stands at its beginning.
-        const x = start.x + start.width + (end.x - start.x - start.width) * 0.6;
+        const x = (start.x + start.width + end.x) / 2;
         const top = start.y + portOf(from, "outputs", edge.source_handle);
-        const y = top + (end.y + end.height / 2 - top) * 0.65;
+        const y = (top + end.y + portOf(to, "inputs", edge.target_handle)) / 2;
         return (
           // By keyboard the details of a node have the same.
           <button
@@ -82,26 +81,21 @@ interface EdgeProps extends MarkedEdge {
 }
 
 function Edge({ edge, mark, expected, from, to, start, end }: EdgeProps) {
-  const fromY = start.y + portOf(from, "outputs", edge.source_handle);
   const [path, labelX, labelY] = getBezierPath({
     sourceX: start.x + start.width,
-    sourceY: fromY,
+    sourceY: start.y + portOf(from, "outputs", edge.source_handle),
     sourcePosition: Position.Right,
     targetX: end.x,
     targetY: end.y + portOf(to, "inputs", edge.target_handle),
     targetPosition: Position.Left,
   });
-  const branch = branchOf(from, indexOf(from, "outputs", edge.source_handle));
-  const label = [SIGNS[mark], branch || edge.label].filter(Boolean).join(" ");
+  // A branch has its name in the box that it leaves.
+  const label = [SIGNS[mark], isBranching(from) ? "" : edge.label].filter(Boolean).join(" ");
   return (
     <g className={`edge mark-${mark}${expected ? " expected" : ""}`} data-id={edge.id}>
       <path d={path} />
       {label && (
-        <text
-          {...(branch
-            ? { x: start.x + start.width + 12, y: fromY - 9, className: "branch" }
-            : { x: labelX, y: labelY })}
-        >
+        <text x={labelX} y={labelY}>
           {label}
         </text>
       )}

@@ -28,6 +28,9 @@ const STATES: Record<FleetState, string> = {
 /** What keeps a flow from working now. */
 const BAD = new Set<FleetState>(["failing", "broken", "ending_model", "missing_credential"]);
 
+/** That a flow was never tested is told in a column of its own. */
+const isTold = (state: FleetState) => state !== "never_tested";
+
 export function FleetPage() {
   const [get, set] = useAddress();
   const known = get("state") in STATES ? (get("state") as FleetState) : undefined;
@@ -101,7 +104,7 @@ export function FleetPage() {
             <tr>
               <th scope="col">{t("Flow")}</th>
               <th scope="col">{t("State")}</th>
-              <th scope="col">{t("Owner")}</th>
+              {owners.length > 0 && <th scope="col">{t("Owner")}</th>}
               <th scope="col">{t("Changed")}</th>
               <th scope="col">{t("Tested")}</th>
             </tr>
@@ -116,16 +119,16 @@ export function FleetPage() {
                 </td>
                 <td>
                   <span className="row">
-                    {flow.states.map((one) => (
+                    {flow.states.filter(isTold).map((one) => (
                       <span key={one} className={one === "healthy" ? "badge ok" : BAD.has(one) ? "badge bad" : "badge"}>
                         {STATES[one]}
                       </span>
                     ))}
                   </span>
                 </td>
-                <td>{flow.owner}</td>
+                {owners.length > 0 && <td>{flow.owner}</td>}
                 <td>{flow.changed_by ? ago(flow.updated) : t("{{when}} in Flowise", { when: ago(flow.updated) })}</td>
-                <td>{flow.tested_at ? ago(flow.tested_at) : ""}</td>
+                <td>{flow.tested_at ? ago(flow.tested_at) : t("never tested")}</td>
               </tr>
             ))}
           </tbody>

@@ -11,7 +11,7 @@ import { inWords } from "./difference";
 import { EditingContext, edited } from "./edits";
 import { FlowCanvas } from "./FlowCanvas";
 import { MarkBadge } from "./MarkBadge";
-import { counts, type Mark, type Marked, merged, unmarked } from "./merge";
+import { calm, counts, type Mark, type Marked, merged, unmarked } from "./merge";
 import { NodeDetails } from "./NodeDetails";
 import { OpList } from "./ops";
 import { readable } from "./readable";
@@ -68,7 +68,7 @@ function ChangeCanvas({ change, instance }: { change: FlowChange; instance?: str
   const edits = useContext(EditingContext)?.edits;
   const [side, setSide] = useState<Side>("change");
   const [chosen, setChosen] = useState<string | null>(null);
-  const both = useMemo(() => merged(change), [change]);
+  const both = useMemo(() => calm(merged(change)), [change]);
   const shown = useMemo<Marked>(() => {
     const view = side === "change" ? null : change[side];
     const drawn = view ? unmarked(view) : both;
@@ -76,7 +76,7 @@ function ChangeCanvas({ change, instance }: { change: FlowChange; instance?: str
   }, [side, change, both, edits]);
   const marked = shown.nodes.find(({ node }) => node.id === chosen);
   const sides: [Side, string][] = [
-    ...(change.before ? [["before", sideName(t("Before"), worded(change, "before_label"))] as [Side, string]] : []),
+    ["before", sideName(t("Before"), worded(change, "before_label"))],
     ["change", t("Changes")],
     ...(change.after ? [["after", sideName(t("After"), worded(change, "after_label"))] as [Side, string]] : []),
   ];
@@ -93,7 +93,7 @@ function ChangeCanvas({ change, instance }: { change: FlowChange; instance?: str
         chosen={chosen}
         onChoose={setChosen}
       >
-        {change.before_label !== change.after_label && (
+        {change.before && change.before_label !== change.after_label && (
           <fieldset className="choices" aria-label={t("State to show")}>
             {sides.map(([value, name]) => (
               <button key={value} type="button" aria-pressed={side === value} onClick={() => setSide(value)}>
@@ -129,9 +129,7 @@ export function Legend({ marked }: { marked: Marked }) {
       {(["added", "changed", "removed", "moved"] as const)
         .filter((mark) => found[mark] > 0)
         .map((mark) => (
-          <span key={mark}>
-            {found[mark]} <MarkBadge mark={mark} />
-          </span>
+          <MarkBadge key={mark} mark={mark} number={found[mark]} />
         ))}
     </p>
   );

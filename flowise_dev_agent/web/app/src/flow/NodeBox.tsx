@@ -4,7 +4,7 @@ import type { CanvasNode } from "../api/types";
 import { t } from "../i18n";
 import { type Building, BuildingContext, fits, portName } from "./building";
 import { InsideOf, initials, NodeIcon } from "./icons";
-import { hasMoreParams, portTop, shownParams, tone } from "./layout";
+import { branchOf, hasMoreParams, isBranching, portTop, shownParams, tone } from "./layout";
 import { MarkBadge, SIGNS } from "./MarkBadge";
 import type { Mark } from "./merge";
 import { readable } from "./readable";
@@ -24,7 +24,7 @@ export const NodeBox = memo(function NodeBox({ data, selected }: NodeProps<NodeB
   const found = building?.findings.get(node.id) ?? [];
   const wrong = found.filter((one) => one.severity === "error").length;
   const distance = useContext(DistanceContext);
-  const classes = `fnode ${node.kind} tone-${tone(node)} mark-${mark}${ghost ? " ghost" : ""}${selected ? " chosen" : ""}`;
+  const classes = `fnode ${node.kind} tone-${tone(node)} mark-${mark}${ghost ? " ghost" : ""}${selected ? " chosen" : ""}${isBranching(node) ? " branching" : ""}`;
   const handles =
     building && mark !== "removed" && distance !== "tiny" ? (
       <Handles node={node} open={open} building={building} />
@@ -48,6 +48,7 @@ export const NodeBox = memo(function NodeBox({ data, selected }: NodeProps<NodeB
               <span className="fnode-name">{node.label}</span>
             </span>
             <InsideOf node={node} bare />
+            <Branches node={node} />
             {before && (
               <span className="fnode-changed">
                 {shownParams(node)
@@ -59,7 +60,7 @@ export const NodeBox = memo(function NodeBox({ data, selected }: NodeProps<NodeB
                   ))}
               </span>
             )}
-            <MarkBadge mark={mark} />
+            {mark !== "same" && <span className={`mark mark-${mark}`}>{SIGNS[mark]}</span>}
             {wrong > 0 && <Missing number={wrong} />}
             {steps && <span className="ran">{steps.join(", ")}</span>}
           </>
@@ -76,6 +77,7 @@ export const NodeBox = memo(function NodeBox({ data, selected }: NodeProps<NodeB
           {node.kind === "node" ? <small className="for-experts">{node.name}</small> : <InsideOf node={node} />}
         </span>
       </header>
+      <Branches node={node} />
       <MarkBadge mark={mark} />
       {wrong > 0 && <Missing number={wrong} />}
       {steps && <span className="ran">{steps.join(", ")}</span>}
@@ -101,6 +103,16 @@ export const NodeBox = memo(function NodeBox({ data, selected }: NodeProps<NodeB
     </div>
   );
 });
+
+/** What a step can lead to, each beside the point where its line begins. */
+const Branches = ({ node }: { node: CanvasNode }) =>
+  isBranching(node) ? (
+    <ul className="fnode-branches">
+      {node.outputs.map((port, index) => (
+        <li key={port.id}>{branchOf(node, index)}</li>
+      ))}
+    </ul>
+  ) : null;
 
 const Missing = ({ number }: { number: number }) => (
   <span className="node-finding" title={t("Still missing: {{number}}", { number })}>

@@ -26,6 +26,7 @@ export function NodeDetails({ marked, instance, onClose }: Props) {
   const building = useContext(BuildingContext);
   const { node, mark, fields } = marked;
   const ran = useContext(HighlightContext).run?.filter((step) => step.node_id === node.id) ?? [];
+  const form = editing && instance && node.kind !== "note" && <NodeForm node={node} instance={instance} />;
   const changed = new Set(fields.flatMap(({ name }) => [name, rootOf(name)]));
   const rest = settingsOf(node.params).filter((param) => !changed.has(param.name));
   return (
@@ -69,8 +70,13 @@ export function NodeDetails({ marked, instance, onClose }: Props) {
         </>
       )}
       {building && node.kind === "note" ? <NoteForm node={node} /> : node.note && <p>{node.note}</p>}
-      {building && node.kind !== "note" && mark !== "removed" && <BuildSection node={node} building={building} />}
-      {editing && instance && node.kind !== "note" && <NodeForm node={node} instance={instance} />}
+      {building && node.kind !== "note" && mark !== "removed" ? (
+        <BuildSection node={node} building={building}>
+          {form}
+        </BuildSection>
+      ) : (
+        form
+      )}
       {!editing && rest.length > 0 && (
         <>
           <h3>{fields.length > 0 ? t("Unchanged settings") : t("Settings")}</h3>

@@ -114,7 +114,8 @@ export function placed(place: Place, name: string, id: string, nodes: CanvasNode
           target_node_id: id,
           target_anchor: "",
         },
-        { op_type: "Connect", source_node_id: id, target_node_id: target, target_anchor: input },
+        // Of a step with several ends it is the first.
+        { op_type: "Connect", source_node_id: id, source_anchor: "0", target_node_id: target, target_anchor: input },
       ];
     }
     case "replace":

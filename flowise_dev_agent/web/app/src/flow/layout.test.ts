@@ -128,7 +128,7 @@ test("branches have the names of what they are for, and a way back leads to its 
   expect([branchOf(sorts, 0), branchOf(sorts, 1)]).toEqual(["Refund", "1"]);
   const conditions = [{ value1: "<p>{{ next }}</p>", operation: "equal", value2: "FINISH" }];
   const decides = node("if_0", { kind: "agent", outputs: ways, params: [field("conditions", conditions)] });
-  expect([branchOf(decides, 0), branchOf(decides, 1)]).toEqual(["{{ next }} equal FINISH", "else"]);
+  expect([branchOf(decides, 0), branchOf(decides, 1)]).toEqual(["next equal FINISH", "else"]);
   const loop = node("loop_0", { kind: "agent", params: [field("loopBackToNode", "sort_0-Sorts-it")] });
   expect(backTo(loop, [decides, sorts])).toBe(sorts);
   expect(backTo(sorts, [loop])).toBeUndefined();

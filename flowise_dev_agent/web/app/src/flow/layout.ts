@@ -60,23 +60,27 @@ export function sizeOf(node: CanvasNode): { width: number; height: number } {
   if (node.kind === "note" || node.kind === "iteration")
     return { width: Math.max(node.width ?? 0, 160), height: Math.max(node.height ?? 0, 60) };
   if (node.kind === "agent") {
-    const rows = Math.max(1, node.outputs.length);
-    return {
-      width: Math.max(node.width ?? AGENT_MIN_WIDTH, Math.round(AGENT_ROOM + CHARACTER * node.label.length)),
-      height: Math.max(AGENT_HEIGHT, ROW * rows + 2 * PADDING),
-    };
+    const width = Math.max(node.width ?? AGENT_MIN_WIDTH, Math.round(AGENT_ROOM + CHARACTER * node.label.length));
+    return { width, height: AGENT_HEIGHT + (isBranching(node) ? ROW * node.outputs.length : 0) };
   }
   const rows = node.inputs.length + shownParams(node).length + node.outputs.length + (hasMoreParams(node) ? 1 : 0);
   return { width: NODE_WIDTH, height: HEADER + 2 * PADDING + ROW * rows };
 }
 
+/** True for a step that goes on in one of several ways: their names are the last rows of its box. */
+export const isBranching = (node: CanvasNode): boolean => node.kind === "agent" && node.outputs.length > 1;
+
 /** True when the box does not show all parameters. */
 export const hasMoreParams = (node: CanvasNode): boolean => node.params.length > MAX_PARAMS;
 
-/** Distance from the top of the box to the middle of a port. Agentflow nodes spread their ports over the side. */
+/**
+ * Distance from the top of the box to the middle of a port. Agentflow nodes spread their ports over the side; branches
+ * are beside their names.
+ */
 export function portTop(node: CanvasNode, side: "inputs" | "outputs", index: number): number {
   if (node.kind === "agent" || node.kind === "iteration") {
     const { height } = sizeOf(node);
+    if (side === "outputs" && isBranching(node)) return AGENT_HEIGHT - PADDING / 2 + ROW * (index + 0.5);
     return (height * (index + 1)) / (node[side].length + 1);
   }
   const before = side === "inputs" ? 0 : node.inputs.length + shownParams(node).length + (hasMoreParams(node) ? 1 : 0);
@@ -116,6 +120,8 @@ export function insideOf(node: CanvasNode) {
 }
 
 const MARKUP = /<[^>]+>/g;
+/** The last name of a variable such as `{{ $flow.state.next }}`. */
+const VARIABLE = /\{\{\s*(?:[^{}]*[.$])?(\w+)\s*\}\}/g;
 const BRANCH = 30;
 
 /** The name of a branch: the scenario, what is compared, or what the person decides; "" where there is one way only. */
@@ -130,7 +136,7 @@ export function branchOf(node: CanvasNode, index: number): string {
       : compared.length > 0 && index === compared.length
         ? t("else")
         : String(rowsOf(node, "conditionAgentScenarios")[index]?.scenario ?? "");
-  const words = said.replace(MARKUP, "").replace(/\s+/g, " ").trim() || port.label;
+  const words = said.replace(MARKUP, "").replace(VARIABLE, "$1").replace(/\s+/g, " ").trim() || port.label;
   return words.length > BRANCH ? `${words.slice(0, BRANCH)}…` : words;
 }
 

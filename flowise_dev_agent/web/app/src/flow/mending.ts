@@ -10,6 +10,10 @@ const LATER = new Set(["CREDENTIAL_UNBOUND", "NESTED_CREDENTIAL_UNBOUND"]);
 export const newFindings = (drawn: FlowPreview | undefined): Finding[] =>
   drawn?.findings.filter((one) => one.origin !== "base" && one.op_index === null) ?? [];
 
+/** What is marked at a node: what is new, and what keeps the flow from working as it is. */
+export const findingsAtNodes = (drawn: FlowPreview | undefined): Finding[] =>
+  drawn?.findings.filter((one) => one.op_index === null && (one.origin !== "base" || one.severity === "error")) ?? [];
+
 /** What must be mended before the flow can be built. */
 export const blocking = (drawn: FlowPreview | undefined): Finding[] =>
   newFindings(drawn).filter((one) => one.severity === "error" && !LATER.has(one.code));

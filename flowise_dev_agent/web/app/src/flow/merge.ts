@@ -39,11 +39,14 @@ export function unmarked(view: CanvasView): Marked {
   };
 }
 
-/** The later state alone. */
-export const withoutMarks = ({ nodes, edges }: Marked): Marked => ({
-  nodes: nodes.map(({ node }) => ({ node, mark: "same", fields: [] })),
-  edges: edges.map(({ edge }) => ({ edge, mark: "same" })),
-});
+/** The flow without marks where all of it is new. */
+export const calm = (flow: Marked): Marked =>
+  flow.nodes.every(({ mark }) => mark === "added")
+    ? {
+        nodes: flow.nodes.map((one) => ({ ...one, mark: "same" })),
+        edges: flow.edges.map((one) => ({ ...one, mark: "same" })),
+      }
+    : flow;
 
 /** Both states in one, marked by the service's comparison. */
 export function merged({ before, after, diff }: FlowChange): Marked {

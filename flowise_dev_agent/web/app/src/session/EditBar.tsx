@@ -9,7 +9,7 @@ export function EditBar() {
   if (!editing) return null;
   const count = editing.edits.length;
   if (count === 0 && !editing.redo && !editing.undo)
-    return <small>{t("Click a node in the picture to change it by hand.")}</small>;
+    return <small className="effect">{t("Click a node in the picture to change it by hand.")}</small>;
   return (
     <fieldset className="dock-row edit-bar" aria-label={t("Your changes")}>
       <span className="badge live" role="status">

@@ -5,7 +5,7 @@ import type { CanvasNode, Preview, SessionView } from "../api/types";
 import { EditingContext, edited } from "../flow/edits";
 import { FlowCanvas } from "../flow/FlowCanvas";
 import { Legend, SessionDiff } from "../flow/FlowDiff";
-import { previewed } from "../flow/merge";
+import { calm, previewed } from "../flow/merge";
 import { NodeDetails } from "../flow/NodeDetails";
 import { t } from "../i18n";
 import { plural } from "../ui/format";
@@ -60,7 +60,7 @@ interface PlannedProps {
 function Planned({ preview, session: { instance, status }, approved }: PlannedProps) {
   const edits = useContext(EditingContext)?.edits;
   const [chosen, setChosen] = useState<string | null>(null);
-  const drawn = useMemo(() => previewed(preview), [preview]);
+  const drawn = useMemo(() => calm(previewed(preview)), [preview]);
   const flow = useMemo(() => (edits ? edited(drawn, edits) : drawn), [drawn, edits]);
   const marked = flow.nodes.find(({ node }) => node.id === chosen);
   return (
@@ -81,7 +81,7 @@ function Planned({ preview, session: { instance, status }, approved }: PlannedPr
         <Legend marked={flow} />
         {flow.edges.some((one) => one.expected) && (
           <span className="legend">
-            <span className="dotted" aria-hidden="true" /> {t("connection expected by the types of the nodes")}
+            <span className="dotted" aria-hidden="true" /> {t("expected connection")}
           </span>
         )}
       </FlowCanvas>

@@ -36,11 +36,10 @@ export function SessionCards({ session, tests }: { session: SessionView; tests: 
           <Summary sessionId={session.thread_id} />
         </Card>
       )}
-      <Card title={t("Milestones")}>
-        <Milestones sessionId={session.thread_id} seq={session.last_event_seq} />
-      </Card>
       <Card title={t("Details")}>
         <Figures session={session} />
+        <h3 className="section-title">{t("Milestones")}</h3>
+        <Milestones sessionId={session.thread_id} seq={session.last_event_seq} />
         <DeleteSession session={session} />
       </Card>
     </>

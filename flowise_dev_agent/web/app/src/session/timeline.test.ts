@@ -135,7 +135,7 @@ describe("the story of a session", () => {
 });
 
 it("shows what happens now, and which attempt it is", () => {
-  expect(currentActivity(timelineOf([]))).toBe("Waiting for a free worker");
+  expect(currentActivity(timelineOf([]))).toBe("Waiting for its turn");
   expect(currentActivity(timelineOf([start("plan_v2")]))).toBe("Writing the plan");
   const retry = event("retry", "plan_v2", { summary: "Attempt 2 of 6 in 3 s: it was busy" });
   expect(currentActivity(timelineOf([start("plan_v2"), retry]))).toContain("Attempt 2 of 6");

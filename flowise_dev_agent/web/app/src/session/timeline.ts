@@ -125,7 +125,7 @@ const TOLD = new Set<SessionEvent["type"]>(["retry", "fallback", "write"]);
 /** What the session does now, in words. */
 export function currentActivity(timeline: Timeline): string {
   const { running } = timeline;
-  if (!running) return t("Waiting for a free worker");
+  if (!running) return t("Waiting for its turn");
   const newest = running.notes.findLast((one) => TOLD.has(one.type));
   return newest ? `${activity(running.node)} (${newest.text})` : activity(running.node);
 }

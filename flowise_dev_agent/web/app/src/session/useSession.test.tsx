@@ -73,7 +73,7 @@ it("tells what a model writes until the step ends", async () => {
 it("refreshes the session after new events only", async () => {
   const { send, read } = follow({ status: "in_progress", last_event_seq: 5 });
   await send(frame(5, "interrupt"));
-  await vi.waitFor(() => expect(screen.getByText("Waiting for a free worker…")).toBeTruthy());
+  await vi.waitFor(() => expect(screen.getByText("Waiting for its turn…")).toBeTruthy());
   expect(read).not.toHaveBeenCalled();
   await send(frame(6, "interrupt"));
   await vi.waitFor(() => expect(read).toHaveBeenCalledTimes(1));

@@ -21,7 +21,7 @@ it("shows eight examples with their picture and needs on a first run, and a shor
   const { rerender, container } = render(form(true));
   expect(screen.getByRole("list", { name: "Examples" }).children).toHaveLength(8);
   expect(container.querySelectorAll(".example svg")).toHaveLength(8);
-  expect(screen.getAllByText(/credential in Flowise/).length).toBeGreaterThan(6);
+  expect(screen.getAllByText(/^Needs .*key/).length).toBeGreaterThan(6);
   await userEvent.click(screen.getByRole("button", { name: /Translator/ }));
   await vi.waitFor(() => expect(kept[0]?.requirement).toContain("translates every message into French"));
   rerender(form(false));
@@ -77,7 +77,7 @@ it("says in one sentence what goes without a model, and links one where this per
     expect(container.textContent).not.toContain("Set a variable.");
     return container.querySelector(".push")?.textContent;
   };
-  const sentence = "Without a model a sentence chooses a starter";
+  const sentence = "Without a model your words choose one of the starters below. That is free.";
   expect(said("none", ["admin"])).toBe(`${sentence} · Connect a model`);
   expect(said("none", ["sessions"])).toBe(sentence);
   expect(said("environment", ["admin"])).toBe(sentence);

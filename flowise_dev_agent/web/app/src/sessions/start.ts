@@ -41,7 +41,7 @@ export interface Example {
   file?: { name: string; text: string };
 }
 
-const OPENAI = "An OpenAI credential in Flowise";
+const OPENAI = "Needs an OpenAI key";
 
 export const EXAMPLES: Example[] = [
   {
@@ -60,7 +60,7 @@ export const EXAMPLES: Example[] = [
   {
     title: "Agent with tools",
     requirement: "Build an agent with a calculator and a web search that shows which tool it used.",
-    needs: "An OpenAI and a web search credential in Flowise",
+    needs: "Needs keys of OpenAI and of a web search",
     nodes: ["Chat Models", "Tools", "Tools", "Agents"],
   },
   {
@@ -88,7 +88,7 @@ export const EXAMPLES: Example[] = [
   {
     title: "Claude as an assistant",
     requirement: "Build a chatbot with Claude that remembers the last 10 messages and answers in short sentences.",
-    needs: "An Anthropic credential in Flowise",
+    needs: "Needs an Anthropic key",
     nodes: ["Chat Models", "Memory", "Chains"],
   },
   {

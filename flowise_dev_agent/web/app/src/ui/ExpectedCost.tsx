@@ -7,7 +7,6 @@ import { dollars, plural } from "./format";
 export function ExpectedCost({ kind }: { kind?: "create" | "update" | "copy" }) {
   const { data } = useQuery(expectedCost(kind));
   if (!data) return null;
-  if (data.free) return <small>{t("without a model: free")}</small>;
   const parts = [data.usd != null && dollars(data.usd), data.seconds != null && inWords(data.seconds)].filter(Boolean);
   if (parts.length === 0) return null;
   return (

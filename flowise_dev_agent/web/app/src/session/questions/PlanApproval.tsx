@@ -101,6 +101,7 @@ export function PlanApprovalForm({ question, session, busy, send }: FormProps<In
           needs={starter?.needs ?? []}
           questionId={question.id}
           instance={session.instance}
+          requirement={session.requirement}
           onSend={sendForm}
         />
       )}

@@ -55,6 +55,8 @@ export function PlanSections({ data, sessionId, questionId, requirement, instanc
   const drawn = new Map(preview?.nodes.map((one) => [one.node.id, one]));
   // The preview adds to a part the nodes whose values it names.
   const parts = preview?.parts ?? contract.parts ?? data.not_done;
+  // Those of a form are its own fields, which the person knows.
+  const told = data.form ? parts.filter((one) => one.state !== "covered") : parts;
   const more: [string, ReactNode[]][] = [
     [t("What an approval allows"), (details?.allows ?? []).map((text) => text.replaceAll("`", ""))],
     [t("Kept as it is"), details ? details.kept.map((one) => one.label || one.node_id) : contract.kept],
@@ -67,7 +69,7 @@ export function PlanSections({ data, sessionId, questionId, requirement, instanc
       {contract.goal.trim() !== requirement.trim() && <p>{contract.goal}</p>}
       <Listed title={t("You must do")} items={details?.to_do ?? []} />
       <Findings findings={contract.findings} />
-      {parts.length > 0 && <Parts parts={parts} drawn={drawn} values={details?.values ?? []} />}
+      {told.length > 0 && <Parts parts={told} drawn={drawn} values={details?.values ?? []} />}
       <Changes data={data} drawn={drawn} />
       <Listed
         title={t("Placeholders to fill in")}

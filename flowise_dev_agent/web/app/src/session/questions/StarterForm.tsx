@@ -22,6 +22,8 @@ interface Props {
   needs: string[];
   questionId: string;
   instance: string;
+  /** In the person's own words: they may be the text that is still needed. */
+  requirement?: string;
   /** `files` are ids of those that go with it. */
   onSend: (form: DesignForm, files: string[]) => void;
   /** The form itself, for a button outside of it. */
@@ -29,7 +31,7 @@ interface Props {
   children?: ReactNode;
 }
 
-export function StarterForm({ form, needs, questionId, instance, onSend, ref, children }: Props) {
+export function StarterForm({ form, needs, questionId, instance, requirement, onSend, ref, children }: Props) {
   const schema = useQuery(designSchema());
   const [values, keep] = useDraft<Values>(`form:${questionId}`, { ...form });
   const [files, setFiles] = useDraft<StoredFile[]>(`files:${questionId}`, []);
@@ -64,7 +66,9 @@ export function StarterForm({ form, needs, questionId, instance, onSend, ref, ch
   // The conditions of a field name others: those that apply are found before they are parted.
   const shown = fields ? asked(fields, values) : [];
   const isNeeded = ({ name }: FormField) => needs.some((one) => one === name || one.startsWith(`${name}.`));
-  const kinds = [...new Set(((values.sources ?? []) as Values[]).map((one) => ENDINGS[String(one.kind)]))];
+  const sources = (values.sources ?? []) as Values[];
+  const empty = sources.findIndex((one, index) => needs.includes(`sources.${index}.text`) && !one.text);
+  const kinds = [...new Set(sources.map((one) => ENDINGS[String(one.kind)]))];
   return (
     <form ref={element} className="stack" onSubmit={submit}>
       <ErrorNote error={schema.error} />
@@ -74,6 +78,17 @@ export function StarterForm({ form, needs, questionId, instance, onSend, ref, ch
         </FileDrop>
       )}
       {draw(shown.filter(isNeeded))}
+      {requirement && sources[empty] && (
+        <div>
+          <button
+            type="button"
+            className="button"
+            onClick={() => keep({ ...values, sources: sources.with(empty, { ...sources[empty], text: requirement }) })}
+          >
+            {t("Use what I wrote as the text")}
+          </button>
+        </div>
+      )}
       {needs.length === 0 ? (
         draw(shown)
       ) : (

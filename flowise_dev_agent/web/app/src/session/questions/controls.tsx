@@ -210,23 +210,35 @@ export function Findings({ findings }: { findings: Finding[] }) {
   );
 }
 
-function FindingList({ label, findings }: { label: string; findings: Finding[] }) {
+/** A finding without the name of its node, with which it begins. */
+function problemOf(finding: Finding): string {
+  const [text, node] = [findingText(finding), String(finding.params?.node ?? "")];
+  return text.startsWith(`${node}:`) || text.startsWith(`${node}\u00a0:`) ? text.slice(node.length) : text;
+}
+
+/** Names of nodes that are told at once. */
+const FEW = 3;
+
+export function FindingList({ label, findings }: { label: string; findings: Finding[] }) {
   const pointer = usePointer();
   if (findings.length === 0) return null;
   return (
     <ul className="plain stack tight" aria-label={label}>
-      {[...Map.groupBy(findings, findingText).values()].map(([one, ...more]) => {
+      {[...Map.groupBy(findings, problemOf).entries()].map(([problem, same]) => {
+        const [one] = same;
         if (!one) return null;
         // One rule at several nodes is told once.
-        const number = 1 + more.length;
-        const where = [one, ...more].map((each) => each.where).filter((id) => /_\d+$/.test(id));
+        const number = same.length;
+        const where = same.map((each) => each.where).filter((id) => /_\d+$/.test(id));
+        const names = problem === findingText(one) ? [] : [...new Set(same.map((each) => each.params?.node))];
+        const named = [...names.slice(0, FEW), ...(names.length > FEW ? ["…"] : [])].join(", ");
         return (
           <li
             key={`${one.code} ${one.where} ${one.message}`}
             className={one.severity === "error" ? "note bad" : "note warn"}
           >
             <p>
-              {findingText(one)} {number > 1 && <small>{t("{{number}} times", { number })}</small>}
+              {`${named}${problem}`} {number > 1 && <small>{t("{{number}} times", { number })}</small>}
             </p>
             {where.length > 0 && (
               <button type="button" className="button small" {...pointer(where)}>
