@@ -30,6 +30,9 @@ async def test_flows_are_found_by_name_and_state_and_saved_as_a_file(
         await screen.press("Save as CSV")
     assert (await saving.value).suggested_filename == "flows.csv"
 
+    # The list is a place of the menu.
+    await page.goto(screen.url)
+    await page.get_by_role("navigation", name="Main").get_by_role("link", name="Flows").click()
     await page.get_by_label("Name").fill("desk")
     await expect(rows).to_have_count(2)
     await page.get_by_label("State").select_option("last test failed")

@@ -1,5 +1,7 @@
 """What a person sees of a session without scrolling, on a laptop and on a phone."""
 
+import re
+
 import pytest
 from playwright.async_api import Locator, expect
 
@@ -89,11 +91,10 @@ async def test_the_wheel_zooms_the_change_and_no_mark_covers_a_title(
     await page.goto(f"{screen.url}/#/f/{row.id}/default")
     await page.locator('.react-flow__node[data-id="chatOpenAI_0"]').click()
     await page.keyboard.press("Control+d")
-    await screen.press("Zoom In")
     box = page.locator('.react-flow__node[data-id="chatOpenAI_1"]')
-    await expect(box.locator(".mark")).to_have_text("+ added")
+    await expect(box.locator(".mark")).to_have_text(re.compile(r"^\+"))
     # Both at one moment: the flow is fitted into the window again when that has changed.
-    apart = """(box) => box.querySelector(".fnode-title").getBoundingClientRect().top
+    apart = """(box) => box.querySelector(":is(.fnode-title, .fnode-name)").getBoundingClientRect().top
         - box.querySelector(".mark").getBoundingClientRect().bottom"""
     assert await box.evaluate(apart) >= -1
     view = page.locator(".react-flow__viewport")

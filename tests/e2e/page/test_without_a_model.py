@@ -56,6 +56,8 @@ async def test_a_sentence_chooses_a_starter_whose_form_is_completed_approved_and
     # Nothing is sent while it is empty.
     await screen.press(make, form)
     await expect(text).to_be_focused()
+    await screen.press(t("Use what I wrote as the text"), form)
+    await expect(text).to_have_value(words)
     await text.fill(POLICY)
     await expect(form.get_by_text(t("Still needed"), exact=True)).to_have_count(0)
     await form.get_by_text(t("The other parts of the form")).click()

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { leadsBack, pasted } from "./building";
+import { leadsBack, pasted, placed } from "./building";
 import { edge, node } from "./sample";
 
 it("lets no line between steps make a circle", () => {
@@ -20,4 +20,14 @@ it("copies several nodes with the lines between them, and never onto ids that ar
   expect(ops.map((op) => op.op_type)).toEqual(["AddNode", "SetPosition", "AddNode", "SetPosition", "Connect"]);
   expect(ops.at(-1)).toMatchObject({ source_node_id: "a_1", target_node_id: "b_1", target_anchor: "model" });
   expect(ops[1]).toMatchObject({ x: 50, y: 60 });
+});
+
+it("puts a step in between that leads on by its first branch, however many it has", () => {
+  const line = { ...edge("a_0", "b_0"), output: "1", input: "" };
+  const ops = placed({ kind: "line", edge: line }, "humanInputAgentflow", "h_0", []);
+  expect(ops.slice(1)).toMatchObject([
+    { op_type: "Disconnect", source_node_id: "a_0", source_anchor: "1" },
+    { op_type: "Connect", source_node_id: "a_0", source_anchor: "1", target_node_id: "h_0" },
+    { op_type: "Connect", source_node_id: "h_0", source_anchor: "0", target_node_id: "b_0" },
+  ]);
 });

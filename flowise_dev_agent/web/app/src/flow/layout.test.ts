@@ -129,6 +129,12 @@ test("branches have the names of what they are for, and a way back leads to its 
   const conditions = [{ value1: "<p>{{ next }}</p>", operation: "equal", value2: "FINISH" }];
   const decides = node("if_0", { kind: "agent", outputs: ways, params: [field("conditions", conditions)] });
   expect([branchOf(decides, 0), branchOf(decides, 1)]).toEqual(["next equal FINISH", "else"]);
+  // Each name has a row of the box, and its point beside it.
+  const plain = node("say_0", { kind: "agent", outputs: ways.slice(1) });
+  expect(sizeOf(decides).height - sizeOf(plain).height).toBe(2 * 24);
+  const [first, second] = [0, 1].map((index) => portTop(decides, "outputs", index)) as [number, number];
+  expect(second - first).toBe(24);
+  expect(first).toBeGreaterThan(sizeOf(plain).height - 24);
   const loop = node("loop_0", { kind: "agent", params: [field("loopBackToNode", "sort_0-Sorts-it")] });
   expect(backTo(loop, [decides, sorts])).toBe(sorts);
   expect(backTo(sorts, [loop])).toBeUndefined();

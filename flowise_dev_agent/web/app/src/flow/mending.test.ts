@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import type { Finding, FlowPreview } from "../api/types";
 import { bareNode } from "./layout";
-import { blocking, placeOf, saidAt } from "./mending";
+import { blocking, findingsAtNodes, placeOf, saidAt } from "./mending";
 import { fromFlow } from "./Settings";
 import { edge } from "./sample";
 
@@ -36,6 +36,9 @@ it("holds up a build for new errors only, and not for a credential that is asked
     finding("UNKNOWN_NODE", { op_index: 2 }),
   ];
   expect(blocking({ findings } as FlowPreview).map((one) => one.code)).toEqual(["REQUIRED_PARAM_MISSING"]);
+  // A node is marked for what was wrong before, too, unless it may stay.
+  const old = [finding("BAD_OPTION", { origin: "base" }), finding("OLD", { origin: "base", severity: "warning" })];
+  expect(findingsAtNodes({ findings: old } as FlowPreview).map((one) => one.code)).toEqual(["BAD_OPTION"]);
 });
 
 it("says of a branch without a step which one it is, and asks for the step", () => {

@@ -1,6 +1,6 @@
 import { expect, it, test } from "vitest";
 import type { FieldChange, Preview } from "../api/types";
-import { counts, merged, previewed, unmarked } from "./merge";
+import { calm, counts, merged, previewed, unmarked } from "./merge";
 import { canvas, change, edge, node } from "./sample";
 
 const named = (id: string) => ({ id, name: id, label: id });
@@ -19,6 +19,10 @@ test("a new flow is all added", () => {
   expect(both.nodes.map(({ mark }) => mark)).toEqual(["added", "added"]);
   expect(both.edges.map(({ mark }) => mark)).toEqual(["added"]);
   expect(counts(both)).toEqual({ added: 3, changed: 0, removed: 0, moved: 0 });
+  // Where nothing is old no mark tells anything.
+  expect(counts(calm(both))).toEqual({ added: 0, changed: 0, removed: 0, moved: 0 });
+  const partly = { ...both, nodes: [...both.nodes, ...unmarked(canvas([node("c")])).nodes] };
+  expect(calm(partly)).toBe(partly);
 });
 
 test("removed nodes keep their place and the ports that removed connections need", () => {

@@ -210,6 +210,8 @@ function Changes({ data, drawn }: { data: PlanData; drawn: Map<string, PreviewNo
   const pointer = usePointer();
   const changes = changesOf(data, drawn);
   if (changes.length === 0) return null;
+  // Of a new flow everything is new.
+  const isMarked = changes.some((one) => one.mark !== "added");
   return (
     <section>
       <h3 className="section-title" id="changes-title">
@@ -222,7 +224,7 @@ function Changes({ data, drawn }: { data: PlanData; drawn: Map<string, PreviewNo
               <button type="button" className="points strong" {...pointer([one.id])}>
                 {one.label}
               </button>
-              <MarkBadge mark={one.mark} />
+              {isMarked && <MarkBadge mark={one.mark} />}
               {one.purpose && <small>{one.purpose}</small>}
             </div>
             {one.ways.map(({ name, to, known }) => (

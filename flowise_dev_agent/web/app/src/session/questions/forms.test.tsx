@@ -232,6 +232,15 @@ it("shows findings that the flow had before apart from new ones", () => {
   expect(screen.getByText("The flow had these before (1)")).toBeTruthy();
 });
 
+it("tells a finding of several nodes once, with their names", () => {
+  const of = (node: string) => ({ code: "X", severity: "warning", message: `${node}: Too old.`, params: { node } });
+  const findings = ["A", "B", "C", "D"].map((node) => ({ ...of(node), where: "", origin: "new" }));
+  show(PatchReviewForm, { ...PATCH, findings: findings as unknown as Finding[] }, [CANCEL]);
+  const list = screen.getByRole("list", { name: "Findings" });
+  expect(list.children).toHaveLength(1);
+  expect(list.textContent).toContain("A, B, C, …: Too old. 4 times");
+});
+
 it("picks a flow, or none", async () => {
   const flow = (id: string, name: string) => ({
     id,
