@@ -246,9 +246,9 @@ async def test_the_key_is_asked_for_and_kept_for_the_tab(browser: Browser, page_
     await dialog.get_by_label("Key").fill(KEY)
     await screen.press("Continue")
     await expect(dialog).to_be_hidden()
-    await screen.reads("Without a model your words choose one of the starters below")
+    await screen.reads("Without a model your words choose one of the ready-made flows below")
     await page.reload()
-    await screen.reads("Without a model your words choose one of the starters below")
+    await screen.reads("Without a model your words choose one of the ready-made flows below")
     await expect(dialog).to_be_hidden()
     # The browser reports what was refused; nothing else is wrong.
     assert all("401" in line for line in screen.heard), screen.heard

@@ -8,7 +8,6 @@ export type ListedSession = Schemas["ListedSession"];
 export type SessionPage = Schemas["SessionPage"];
 export type SessionStatus = SessionView["status"];
 export type SessionEvent = Schemas["SessionEvent"];
-export type NodeField = Schemas["NodeInputView"];
 export type FlowFacts = Schemas["FlowFacts"];
 export type Turn = Schemas["Turn"];
 export type ConversationSession = Schemas["ConversationSession"];

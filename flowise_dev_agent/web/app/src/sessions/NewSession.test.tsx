@@ -77,7 +77,7 @@ it("says in one sentence what goes without a model, and links one where this per
     expect(container.textContent).not.toContain("Set a variable.");
     return container.querySelector(".push")?.textContent;
   };
-  const sentence = "Without a model your words choose one of the starters below. That is free.";
+  const sentence = "Without a model your words choose one of the ready-made flows below. That is free.";
   expect(said("none", ["admin"])).toBe(`${sentence} · Connect a model`);
   expect(said("none", ["sessions"])).toBe(sentence);
   expect(said("environment", ["admin"])).toBe(sentence);

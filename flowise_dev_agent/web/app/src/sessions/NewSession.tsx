@@ -287,7 +287,7 @@ function HealthLine({ health, error }: { health: HealthView | undefined; error: 
     <small>
       {bare ? (
         <>
-          {t("Without a model your words choose one of the starters below. That is free.")}
+          {t("Without a model your words choose one of the ready-made flows below. That is free.")}
           {admin && connected && connected.model.source !== "environment" && (
             <>
               {" · "}
