@@ -15,6 +15,12 @@ ROOT: Final = Path(__file__).resolve().parents[1]
 _OUTSIDE: Final = re.compile(r"\]\(\.\./([\w./-]+)(#[\w-]*)?\)")
 _BESIDE: Final = ("CHANGELOG.md", "CONTRIBUTING.md")
 _CODE: Final = re.compile(r"\[([^\]]+)\]\((?:tests|scripts)/[^)]*\)")
+#: One snippet after the other, each in another language.
+_SNIPPETS: Final = re.compile(r"(?:<pre><code class=\"language-\w+\">.*?</pre>\s*){2,}", re.DOTALL)
+_BESIDE_EACH_OTHER: Final = (
+    "<style>.beside {display: grid; gap: 1em; grid-template-columns: repeat(auto-fit, minmax(min(100%, 26em), 1fr))}"
+    ".beside > * {min-width: 0}</style>"
+)
 _LONGEST_EXAMPLE: Final = 4_000
 
 
@@ -39,6 +45,13 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     if "/" in page.file.src_uri:
         return markdown
     return _OUTSIDE.sub(lambda found: f"]({found[1].replace('README.md', 'index.md')}{found[2] or ''})", markdown)
+
+
+def on_page_content(html: str, page: Any, **_: Any) -> str:
+    """Put the snippets of a task side by side."""
+    if not page.file.src_uri.startswith("tasks/"):
+        return html
+    return _BESIDE_EACH_OTHER + _SNIPPETS.sub(lambda found: f'<div class="beside">{found[0]}</div>', html)
 
 
 def _reference() -> dict[str, str]:

@@ -32,10 +32,13 @@ NOT_RUN = {
 #: Run in this order, by one reader: the later ones go on with the flow that the README has built.
 FOLLOWED = [
     ROOT / "README.md",
+    *(ROOT / "docs" / "tasks" / f"{name}.md" for name in ("session", "approval", "people", "flows", "restore")),
     *(ROOT / "docs" / name for name in ("api.md", "ci.md", "client.md", "flows-as-code.md")),
 ]
 #: Fences without a language are commands as well.
-RUN = {"", "bash", "python"}
+RUN = {"", "bash", "python", "javascript"}
+#: What runs a fence of another language than bash.
+PROGRAMS = {"python": "python -", "javascript": "node --input-type=module -"}
 OPS = [{"op_type": "SetParam", "node_id": "chatOpenAI_0", "param_name": "temperature", "value": 0.3}]
 TESTS = [{"turns": ["My name is Ada.", "What is my name?"], "expect": {"excludes": ["Bob"]}}]
 
@@ -67,7 +70,8 @@ async def reader(database_dsn: str, flowise: FlowiseAccess, built_page: Path, tm
     reader = Reader(
         tmp_path,
         inherited | {"PATH": f"{environment / 'bin'}:{os.environ['PATH']}", "COLUMNS": "120"},
-        here={"localhost:8000": f"127.0.0.1:{port}"},
+        here={"localhost:8000": f"127.0.0.1:{port}", "http://localhost:3000": flowise.endpoint}
+        | {"localhost:3000": flowise.endpoint},
     )
     # What the comments beside the commands tell to set; a busy machine gets more time.
     (tmp_path / "own").write_text(
@@ -98,6 +102,8 @@ async def test_the_commands_of_the_readme_and_the_pages_do_what_they_say(
                     exported = await export_of(reader.ids["4953..."], flowise_client)
                     (reader.folder / "ExportData.json").write_text(exported)
                     reader.ids.setdefault("5b7d...", flowise.credentials["openAIApi"])
+                if "restore" in command.text:
+                    await edit_in_flowise(reader.ids["4953..."], flowise_client)
                 if "8c1e..." in command.text:
                     reader.ids.setdefault("8c1e...", await copy_of(reader.ids["4953..."], flowise_client))
                 # Whoever is asked takes what is offered first: approve, accept.
@@ -121,7 +127,8 @@ def runnable(page: Path) -> list[Command]:
     found: list[Command] = []
     for reason, language, text in fences(page):
         if reason is None and language in RUN:
-            found += [Command(f"python - <<'END'\n{text}END")] if language == "python" else commands(text)
+            program = PROGRAMS.get(language)
+            found += [Command(f"{program} <<'END'\n{text}END")] if program else commands(text)
     return found
 
 
@@ -130,6 +137,14 @@ async def export_of(chatflow_id: str, flowise_client: FlowiseClient) -> str:
     flow = await flowise_client.get_chatflow(chatflow_id)
     row = {"id": flow.id, "name": "Sales", "type": "CHATFLOW", "flowData": flow.flow_data}
     return json.dumps({"ChatFlow": [row]})
+
+
+async def edit_in_flowise(chatflow_id: str, flowise_client: FlowiseClient) -> None:
+    """What somebody does in the canvas."""
+    flow = await flowise_client.get_chatflow(chatflow_id)
+    graph = json.loads(flow.flow_data)
+    graph["nodes"][0]["data"]["label"] = f"Edited {len(flow.flow_data)}"
+    await flowise_client.update_chatflow(chatflow_id, flow_data=json.dumps(graph))
 
 
 async def copy_of(chatflow_id: str, flowise_client: FlowiseClient) -> str:

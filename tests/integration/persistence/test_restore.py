@@ -25,7 +25,7 @@ from flowise_dev_agent.settings import DatabaseSettings, Settings
 from tests.e2e.documented import commands, fences
 from tests.runtime_world import running_engine, script
 
-PAGE = Path(__file__).resolve().parents[3] / "docs" / "operations.md"
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "tasks" / "backup.md"
 DOCUMENTED = [one.text for reason, _, text in fences(PAGE) if reason == "restore" for one in commands(text)]
 DUMP, *RESTORE = DOCUMENTED
 LOGIN = "fda_restore"

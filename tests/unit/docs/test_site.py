@@ -21,4 +21,5 @@ def test_the_site_builds_and_each_link_of_it_leads_somewhere(tmp_path: Path) -> 
     assert done.returncode == 0, done.stderr
     for page in ("index.html", "operations/index.html", "decisions/index.html", "CHANGELOG/index.html"):
         assert (tmp_path / page).is_file()
+    assert (tmp_path / "tasks" / "people" / "index.html").read_text().count('<div class="beside">') == 2
     assert '"flow_data"' in (tmp_path / "reference" / "flows" / "index.html").read_text().replace("&quot;", '"')
