@@ -1,7 +1,10 @@
 """The pages in `docs/` say what the code says: routes, error codes, metrics, and links that lead somewhere."""
 
 import json
+import os
 import re
+import shutil
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -29,6 +32,26 @@ PAGES = sorted(
     ]
 )
 
+#: A minute of an outage of the database, and what is told then.
+_OUTAGE = """
+rule_files: [alerts.yml]
+evaluation_interval: 30s
+tests:
+  - interval: 30s
+    input_series:
+      - {series: 'fda_database_up{instance="a"}', values: '1 1 0 0 0 0'}
+      - {series: 'fda_workers{instance="a"}', values: '2 2 2 2 2 2'}
+    alert_rule_test:
+      - {eval_time: 30s, alertname: DatabaseDown}
+      - {eval_time: 2m30s, alertname: NoWorker}
+      - eval_time: 2m30s
+        alertname: DatabaseDown
+        exp_alerts:
+          - exp_labels: {severity: page}
+            exp_annotations:
+              summary: The database of the agent does not answer
+              description: The API answers 503. Sessions go on by themselves when it is back.
+"""
 #: Ends a run silently; no person ever sees it.
 INTERNAL_CODES = {errors.LeaseLostError.code}
 #: Made where the error of a library is put into words.
@@ -109,7 +132,22 @@ def test_alerts_and_dashboard_ask_for_metrics_and_labels_that_exist(query: str, 
     labels = {*re.findall(r"(\w+)(?:=~|!~|!=|=)", " ".join(filters for _, filters in asked))}
     labels |= {*re.findall(r"\w+", " ".join(re.findall(r"by \(([^)]*)\)", query)))}
     assert labels <= set[str]().union(*(labels_of[name] for name, _ in asked))
-    assert query.count("(") == query.count(")")
+
+
+@pytest.mark.nightly
+def test_prometheus_takes_each_query_and_tells_a_database_that_is_away(tmp_path: Path) -> None:
+    """`PROMTOOL` names the program, which Debian has in the package `prometheus`."""
+    program = os.environ.get("PROMTOOL") or shutil.which("promtool")
+    if program is None:
+        pytest.skip("promtool is not installed")
+    asked = [query.replace("$__rate_interval", "5m") for query in queries()]
+    recorded = [{"record": f"q{number}", "expr": query} for number, query in enumerate(asked)]
+    (tmp_path / "queries.yml").write_text(yaml.safe_dump({"groups": [{"name": "queries", "rules": recorded}]}))
+    (tmp_path / "alerts.yml").write_bytes((DOCS / "operations" / "alerts.yml").read_bytes())
+    (tmp_path / "test.yml").write_text(_OUTAGE)
+    for command in (["check", "rules", "queries.yml", "alerts.yml"], ["test", "rules", "test.yml"]):
+        done = subprocess.run([program, *command], cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_the_mcp_page_names_exactly_the_tools_of_the_server() -> None:
