@@ -12,7 +12,7 @@ from tests.e2e.test_update_over_http import make_flow
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.nightly]
 
 ZOO = "Build a chatbot with GPT-4o and memory for a zoo"
-VIEWS = ("Home", "Patterns", "Instances", "Knowledge", "Webhooks", "Settings", "API")
+VIEWS = ("Home", "Flows", "Patterns", "Instances", "Knowledge", "Webhooks", "Settings", "API")
 #: What is pressed most on a phone, in pixels; WCAG asks for 24, which axe checks.
 THUMB = 44
 

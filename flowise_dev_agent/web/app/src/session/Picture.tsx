@@ -79,11 +79,6 @@ function Planned({ preview, session: { instance, status }, approved }: PlannedPr
           <span className="badge live">{t("Being built")}</span>
         )}
         <Legend marked={flow} />
-        {flow.edges.some((one) => one.expected) && (
-          <span className="legend">
-            <span className="dotted" aria-hidden="true" /> {t("expected connection")}
-          </span>
-        )}
       </FlowCanvas>
       {marked && (
         <NodeDetails key={marked.node.id} marked={marked} instance={instance} onClose={() => setChosen(null)} />
