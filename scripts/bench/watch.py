@@ -28,7 +28,7 @@ from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.flows.watch import Watch
 from flowise_dev_agent.knowledge.flow_index import FlowIndex
 from flowise_dev_agent.knowledge.nodes import NodeStore
-from flowise_dev_agent.patch import GraphIR, Schemas, SetParam, compile_ops
+from flowise_dev_agent.patch import AddNode, GraphIR, Schemas, SetParam, compile_ops
 from flowise_dev_agent.persistence import Blobs, Database, WatchedVersions, migrate
 from flowise_dev_agent.settings import FlowiseSettings
 from scripts.bench.service import Bench, load, show
@@ -39,7 +39,7 @@ _BYTES: Final = 40_000
 _EDITED: Final = 200
 _QUIET: Final = 10
 _TURNS_A_DAY: Final = 24 * 60
-_TEXT: Final = (Path(__file__).resolve().parents[2] / "docs" / "api.md").read_text()
+SCHEMAS: Final = NodeStore.from_snapshot().schemas
 
 
 @dataclass(frozen=True)
@@ -70,21 +70,22 @@ class World:
 
 
 class Texts:
-    """Flows of 40 KB, each with words of its own."""
+    """Flows of 40 KB, of many nodes, each with words of its own."""
 
     def __init__(self) -> None:
-        schemas = NodeStore.from_snapshot().schemas
+        schemas = SCHEMAS
         graph = compile_ops(GraphIR.empty(), chat({"openAIApi": CREDENTIALS[0]["id"]}), schemas)
-        chain = next(node.id for node in graph.graph.nodes if "Chain" in node.name)
+        (chain,) = [node.id for node in graph.graph.nodes if node.name == "conversationChain"]
         op = SetParam(node_id=chain, param_name="systemMessagePrompt", value="WORDS")
-        self._flow = compile_ops(graph.graph, [op], schemas).flow_data
-        self._length = _BYTES - len(self._flow)
+        made = compile_ops(graph.graph, [op], schemas)
+        for name in sorted(name for name in schemas if name.startswith("chat")):
+            if len(made.flow_data) < _BYTES:
+                made = compile_ops(made.graph, [AddNode(node_name=name, node_id=f"{name}_9")], schemas)
+        self._flow = made.flow_data
 
     def text(self, number: int) -> str:
         """Flow data."""
-        begin = number * 37 % (len(_TEXT) - self._length) if len(_TEXT) > self._length else 0
-        words = f"{number} {uuid4()} {_TEXT[begin : begin + self._length]}"
-        return self._flow.replace('"WORDS"', json.dumps(words))
+        return self._flow.replace('"WORDS"', json.dumps(f"You are number {number}. {uuid4()}"))
 
 
 async def measure(world: World, flows: int) -> None:
@@ -134,7 +135,7 @@ async def _turn(world: World) -> Mapping[str, int]:
 
 
 async def _schemas(_: str) -> Schemas:
-    return NodeStore.from_snapshot().schemas
+    return SCHEMAS
 
 
 async def main() -> None:
