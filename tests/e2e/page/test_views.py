@@ -149,7 +149,7 @@ async def test_p07_p71_a_stale_base_is_decided_on_the_canvas_and_the_draft_promo
         await expect(changed).to_have_count(1)
         await expect(page.locator(".fnode.note")).to_have_text("theirs")
         await accept.click()
-        await expect(page.get_by_text("Accepted").first).to_be_visible(timeout=WORK_MS)
+        await expect(page.locator(".workbench-head .badge").first).to_have_text("Accepted", timeout=WORK_MS)
     live = await changing.flowise.get_chatflow(row.id)
     assert (temperature(live), live.deployed, '"theirs"' in live.flow_data) == ("0.2", True, True)
 

@@ -69,7 +69,7 @@ def parts(schema: Any, level: int = 1) -> Iterator[tuple[dict[str, Any], int]]:
 
 
 def answer(*ops: dict[str, Any]) -> dict[str, Any]:
-    lists = ("samples", "nodes", "removals", "values", "connections", "disconnections")
+    lists = ("samples", "nodes", "removals", "values", "connections", "disconnections", "new_tools")
     rest = {**{name: [] for name in lists}, "reason": ""}
     return {"kind": "ops", "ops": [*ops], **rest}
 
