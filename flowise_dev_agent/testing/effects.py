@@ -34,9 +34,12 @@ _READS: Final = frozenset(
 )
 _READING_METHODS: Final = frozenset({"", "GET", "HEAD"})
 _READING_ACTION: Final = re.compile(r"(?:get|list|search|find|read|lookup|fetch|query|describe|count)(?![a-z])")
+#: What reaches out, and what runs code or finds names that only a run knows.
 _CALLS_OUT: Final = re.compile(
-    r"\b(?:fetch|axios|require|XMLHttpRequest|WebSocket)\b|\bimport\s*\(|^\s*import\s", re.MULTILINE
+    r"\b(?:fetch|axios|require|import|XMLHttpRequest|WebSocket|module|arguments|constructor|eval|Function|globalThis)\b"
 )
+#: A letter of a name written as its number, which JavaScript reads as the letter.
+_ESCAPED: Final = re.compile(r"\\u(?:\{0{0,8}([0-9A-Fa-f]{1,4})\}|([0-9A-Fa-f]{4}))")
 #: A comment over lines that begins a line, and one to the end of a line after code without texts and patterns.
 _BLOCK_COMMENT: Final = re.compile(r"^[ \t]*/\*.*?\*/", re.MULTILINE | re.DOTALL)
 _LINE_COMMENT: Final = re.compile(r"^([^'\"/\n]*)//(?![^\n]*\*/)[^\n]*$", re.MULTILINE)
@@ -126,8 +129,9 @@ def step_effect(name: str, category: str, inputs: Mapping[str, Any], harmless: C
 
 
 def calls_out(code: str) -> bool:
-    """True for code that may reach something else."""
-    return _CALLS_OUT.search(_without_comments(code)) is not None
+    """True for code that may reach something else, or runs what only a run knows."""
+    read = _ESCAPED.sub(lambda found: chr(int(found[1] or found[2], 16)), code)
+    return any(_CALLS_OUT.search(_without_comments(one)) for one in {code, read})
 
 
 def _without_comments(code: str) -> str:

@@ -63,6 +63,13 @@ def test_a_toolkit_whose_actions_only_read_is_called(actions: object, effect: st
         ("// a\u2028await fetch($url)", "changes"),
         ("const a = /[//]/; await fetch($url)", "changes"),
         ("const a = `\n// ${await fetch($url)}`", "changes"),
+        (r"return r\u0065quire('ax' + 'ios').post($url)", "changes"),
+        (r"return \u{00072}equire('http')", "changes"),
+        ("await import/**/('node:http')", "changes"),
+        ("module['req' + 'uire']('http')", "changes"),
+        ("arguments.callee.caller.arguments[1]('http')", "changes"),
+        ("[]['con' + 'structor'].constructor('return 1')()", "changes"),
+        (r"return '5 \u20ac';", "none"),
     ],
 )
 def test_code_that_calls_out_changes_the_world(code: str, effect: str) -> None:
