@@ -33,13 +33,13 @@ export function NodeDetails({ marked, instance, onClose }: Props) {
     <section className="card stack tight node-details" aria-label={t("Details of {{node}}", { node: node.label })}>
       <header>
         <h2 className="small-title">{node.label}</h2>
+        <MarkBadge mark={mark} />
         <button type="button" className="button plain" onClick={onClose} aria-label={t("Close the details")}>
           ✕
         </button>
       </header>
-      <p className={mark === "same" ? "row for-experts" : "row"}>
-        <MarkBadge mark={mark} />
-        <small className="for-experts">
+      <p className="for-experts">
+        <small>
           {[node.name, node.category, node.version && t("version {{version}}", { version: node.version })]
             .filter(Boolean)
             .join(" · ")}
