@@ -89,7 +89,7 @@ class Flow:
 def problems_of(
     flow_data: Mapping[str, Any], expect: Mapping[str, Any], base: Mapping[str, Any] | None = None, kind: str = ""
 ) -> list[str]:
-    """What is not as `expect` says, each as `key: text`. `base` is the flow before an update."""
+    """Differences from what `expect` says, each as `key: text`. `base` is the flow before an update."""
     flow = Flow(flow_data)
     former = Flow(base) if base else None
     found: list[str] = []

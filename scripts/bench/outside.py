@@ -1,4 +1,4 @@
-"""What a session talks to, as a process of its own: `python scripts/bench/outside.py`.
+"""Peers of a session, as a process of their own: `python scripts/bench/outside.py`.
 
 A Flowise in memory, and a model that answers what was recorded for one requirement. Prints
 `{"flowise": address, "model": address}` when both listen. Of each, `GET /counts` answers how often each route was

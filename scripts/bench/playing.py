@@ -202,7 +202,7 @@ async def grade(
 
 
 async def _both_outcomes(api: httpx2.AsyncClient, flow_id: str, question: str) -> list[str]:
-    """What the flow says after a person proceeds and after one rejects; nothing where nobody is asked."""
+    """Answers of the flow after a person proceeds and after one rejects; nothing where nobody is asked."""
     answers: list[str] = []
     for type_ in ("proceed", "reject"):
         chat = uuid4().hex

@@ -41,7 +41,7 @@ View = dict[str, Any]
 
 
 def load() -> str:
-    """What this machine does, as the mean of the last minute."""
+    """Load of this machine, as the mean of the last minute."""
     return f"{os.getloadavg()[0]:.1f}"
 
 
@@ -57,7 +57,7 @@ def resident_mb(pid: int) -> int:
 
 @dataclass(frozen=True)
 class Cost:
-    """What a part of the bench used, divided by its number of sessions. Seconds, also of the quickest session, of which
+    """Use of a part of the bench, divided by its number of sessions. Seconds, also of the quickest session, of which
     Flowise and the model took so many; calls of Flowise by route."""
 
     wall: float

@@ -1,4 +1,4 @@
-"""What whole sessions cost: `python scripts/bench/session.py [ROW ...] [--sessions N] [--part F]`.
+"""Cost of whole sessions: `python scripts/bench/session.py [ROW ...] [--sessions N] [--part F]`.
 
 Rows: start, openai, claude, inflight, many; by default all but the last, in about two minutes on an idle machine. Each
 ends with what the first implementation took, measured against a real Flowise on another day: only Y compares. Sessions
@@ -155,7 +155,7 @@ async def start(bench: Bench) -> None:
 
 
 def help_secs() -> float:
-    """What the shortest command takes."""
+    """Time of the shortest command."""
     began = time.perf_counter()
     command = [sys.executable, "-m", "flowise_dev_agent", "--help"]
     subprocess.run(command, check=True, capture_output=True, env=environment({}))
@@ -163,7 +163,7 @@ def help_secs() -> float:
 
 
 def imports(modules: str) -> str:
-    """How many modules these import, of which large packages."""
+    """Number of modules that these import, with the large packages among them."""
     script = f"import sys, {modules}; print(*sys.modules)"
     done = subprocess.run(
         [sys.executable, "-c", script], check=True, capture_output=True, text=True, env=environment({})

@@ -39,7 +39,7 @@ TOOL: Final = "TOOL:"
 
 
 class Rule(Contract):
-    """What the flow's model does with a prompt. One of `say`, `fields`, `call`, `scenario`."""
+    """Rule for the flow's model with a prompt. One of `say`, `fields`, `call`, `scenario`."""
 
     sees: list[str] = Field(default_factory=list, description="Texts that are all in the prompt.")
     lacks: list[str] = Field(default_factory=list, description="Texts of which none is in the prompt.")
@@ -52,7 +52,7 @@ class Rule(Contract):
     scenario: str | None = Field(default=None, description="The branch that it takes where it sorts.")
 
     def takes(self, request: RecordedRequest) -> bool:
-        """Whether this rule answers the request."""
+        """True if this rule answers the request."""
         prompt, last = request.prompt, request.messages[-1]
         wants_fields = bool(request.forced_tool) or request.json_schema is not None
         sorts = _SCENARIOS in request.last_user
@@ -164,7 +164,7 @@ def _connection(edge: str) -> Connect:
 
 
 class Mistake(Contract):
-    """What is different in the broken flow; fields of nodes are merged, null removes a node."""
+    """Differences of the broken flow; fields of nodes are merged, null removes a node."""
 
     what: str = Field(description="In words, for the report.")
     nodes: dict[str, JsonObject | None] = Field(default_factory=dict)
@@ -223,7 +223,7 @@ class Case(Contract):
         return self.model if side == "right" else [*self.broken.model, *self.model]
 
     def plan(self) -> Plan:
-        """What the person approved: the nodes of the right flow."""
+        """Plan that the person approved: the nodes of the right flow."""
         nodes = [
             PlannedNode(
                 node_id=node_id,

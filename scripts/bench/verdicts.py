@@ -166,7 +166,7 @@ def _digest(text: str) -> str:
 
 @dataclass(frozen=True)
 class Bench:
-    """What all cases share."""
+    """Parts that all cases share."""
 
     standin: ModelStandIn
     world: World

@@ -1,4 +1,4 @@
-"""What the watch of flows costs: `python scripts/bench/watch.py`, with `--flows` for the first look.
+"""Cost of the watch of flows: `python scripts/bench/watch.py`, with `--flows` for the first look.
 
 A Flowise in memory, in a process of its own, has flows of 40 KB. Prints what the first look at all of them takes, what
 a turn takes while nothing changes, and what 200 edits by another hand leave: requests, rows, bytes, and states that are

@@ -140,7 +140,7 @@ async def export_of(chatflow_id: str, flowise_client: FlowiseClient) -> str:
 
 
 async def edit_in_flowise(chatflow_id: str, flowise_client: FlowiseClient) -> None:
-    """What somebody does in the canvas."""
+    """Change a flow as somebody does in the canvas."""
     flow = await flowise_client.get_chatflow(chatflow_id)
     graph = json.loads(flow.flow_data)
     graph["nodes"][0]["data"]["label"] = f"Edited {len(flow.flow_data)}"

@@ -137,7 +137,7 @@ class Rig:
         raise AssertionError(f"never answered: {codes}")
 
     async def problems(self, label: str) -> Iterator[str]:
-        """What is not as the rollback left it."""
+        """Differences from what the rollback left."""
         found: list[str] = []
         if self.flowise.flows[BOT]["flowData"] != self.texts[label]:
             found.append("the flow has another text")

@@ -363,7 +363,7 @@ def in_use(scene: Scene, bench: Bench) -> str:
 
 
 def shape(flow_data: str) -> dict[str, Any]:
-    """What Flowise would run: nodes with their titles, settings and credentials, and lines; not the temperature."""
+    """Parts that Flowise would run: nodes with titles, settings and credentials, and lines; not the temperature."""
     flow = json.loads(flow_data)
     nodes = {}
     for node in flow["nodes"]:
