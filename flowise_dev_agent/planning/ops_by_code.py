@@ -131,7 +131,7 @@ def _is_decided(step: PlannedNode, given: Mapping[tuple[str, str], JsonValue]) -
     if step.node_name == HTTP:
         method = given.get((step.node_id, "method"))
         return method in _WITHOUT_BODY or (method is not None and (step.node_id, "body") in given)
-    return rows is None or (step.node_id, rows) in given
+    return rows is None or any(id_ == step.node_id and param.partition("[")[0] == rows for id_, param in given)
 
 
 def _is_row(steps: Sequence[PlannedNode]) -> bool:

@@ -241,6 +241,17 @@ async def test_branches_whose_plan_says_all_lines_and_values_take_no_call(catalo
     assert [one.code for one in found if one.severity == "error"] == []
 
 
+def test_branches_may_be_said_row_by_row(catalogue: NodeStore) -> None:
+    given = with_branches(catalogue, without="conditionAgentflow_0.conditions")
+    fields = [
+        PlannedValue(node_id="conditionAgentflow_0", param=f"conditions[0].{name}", value=value)
+        for name, value in ROW.items()
+    ]
+    plan = given.plan.model_copy(update={"values": [*given.plan.values, *fields]})
+    assert ops_by_code(given) is None
+    assert ops_by_code(replace(given, plan=plan)) is not None
+
+
 #: Values that a default stands in for.
 BY_DEFAULT = {
     "startAgentflow_0.startInputType",
