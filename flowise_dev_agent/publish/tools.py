@@ -24,7 +24,7 @@ class ToolSteps(WriteSteps):
 
         Raises FlowiseError: the server refused, or the outcome is unknown.
         """
-        tag = tool_tag(str(self._session_id), tool.sha256[:12])
+        tag = tool_tag(str(self._session_id), tool.sha256)
         announced = any(item.tag == tag for item in await self._intents.list_for(self._session_id))
         if not announced and (same := await _same_tools(self._client, tool.name, [tool.sha256])):
             return same[0]

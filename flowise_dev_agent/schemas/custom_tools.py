@@ -73,5 +73,5 @@ class PlannedTool(Contract):
 
     @property
     def key(self) -> str:
-        """Name and beginning of the hash: tools with the same key are the same."""
-        return f"{self.name}:{self.sha256[:12]}"
+        """Name and hash: tools with the same key are the same, also where somebody looked for two that are alike."""
+        return f"{self.name}:{self.sha256}"
