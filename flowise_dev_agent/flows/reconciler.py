@@ -93,7 +93,7 @@ class Reconciler:
     async def _remove_tools(self, client: FlowiseClient, leftovers: Sequence[Leftover]) -> int:
         count = 0
         for item in leftovers:
-            for name in await remove_unclaimed_tools(client, item.names, item.texts):
+            for name in await remove_unclaimed_tools(client, item.ids, item.texts):
                 await self._leftovers.removed(item, "write.tool_delete", words=f"Deleted the custom tool '{name}'.")
                 count += 1
         return count

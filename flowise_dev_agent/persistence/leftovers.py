@@ -21,15 +21,23 @@ _IS_MADE: Final = "op IN ('create', 'store_create', 'store_fill', 'tool_create')
 _ID: Final = (
     "COALESCE(made.result ->> 'chatflow_id', made.result ->> 'store_id', made.result ->> 'tool_id', made.target_id)"
 )
-# Names and texts that the session announced: anything else under the tag belongs to a person.
+# Names and texts that the session announced: anything else under the tag belongs to a person. Of tools, which have no
+# tag, the ids that answered its calls.
 _NOTE: Final = f"""
-    INSERT INTO leftovers (owner, tag, session_id, instance_id, endpoint, names, texts)
+    INSERT INTO leftovers (owner, tag, session_id, instance_id, endpoint, names, texts, ids)
     SELECT sessions.owner, found.tag, sessions.id, sessions.instance_id, sessions.endpoint,
         (SELECT array_agg(DISTINCT COALESCE(intent.name, '')) FROM write_intents AS intent
          WHERE intent.session_id = sessions.id AND intent.{_IS_MADE} AND intent.tag = found.tag),
         (SELECT array_agg(DISTINCT intent.payload_sha256) FROM write_intents AS intent
-         WHERE intent.session_id = sessions.id AND intent.payload_sha256 IS NOT NULL)
+         WHERE intent.session_id = sessions.id AND intent.payload_sha256 IS NOT NULL),
+        (SELECT COALESCE(array_agg(intent.result ->> 'tool_id'), '{{}}') FROM write_intents AS intent
+         WHERE intent.session_id = sessions.id AND intent.tag = found.tag
+         AND intent.op = 'tool_create' AND intent.result ? 'tool_id' AND NOT intent.result ? 'adopted')
     FROM found JOIN sessions ON sessions.id = found.session_id
+"""
+_AGAIN: Final = """
+    ON CONFLICT (tag) DO UPDATE SET noted_at = now(), names = excluded.names, texts = excluded.texts,
+        ids = leftovers.ids || excluded.ids
 """
 _ABANDON: Final = f"""
     WITH found AS (
@@ -38,7 +46,7 @@ _ABANDON: Final = f"""
         AND NOT EXISTS (
             SELECT 1 FROM write_intents AS taken WHERE taken.session_id = made.session_id AND taken.op = 'tool_take'
             AND taken.target_id = made.result ->> 'tool_id'))
-    {_NOTE} ON CONFLICT (tag) DO UPDATE SET noted_at = now(), names = excluded.names, texts = excluded.texts
+    {_NOTE} {_AGAIN}
 """
 # Drafts and stores of ended sessions, and flows unknown to their failed session. The intents are closed with it: a
 # retried session makes new ones.
@@ -61,7 +69,7 @@ _COLLECT_ENDED: Final = f"""
             LIMIT 500)
         RETURNING tag, session_id)
     {_NOTE.replace("FROM found", "FROM (SELECT DISTINCT tag, session_id FROM found) AS found")}
-    ON CONFLICT (tag) DO UPDATE SET noted_at = now(), names = excluded.names, texts = excluded.texts
+    {_AGAIN}
 """
 # Duplicate flows of sessions that made several calls to create their flow.
 _COLLECT_TWINS: Final = f"""
@@ -86,7 +94,7 @@ _TAKE: Final = f"""
             SELECT 1 FROM write_intents AS known WHERE known.session_id = made.session_id AND known.op = 'create'
             AND known.tag = made.tag AND known.status = 'done')
         ORDER BY made.tried_at NULLS FIRST LIMIT %(limit)s)
-    RETURNING tag, owner, session_id, instance_id, endpoint, names, texts, COALESCE((
+    RETURNING tag, owner, session_id, instance_id, endpoint, names, texts, ids, COALESCE((
         SELECT array_agg(known.result ->> 'chatflow_id') FROM write_intents AS known
         WHERE known.session_id = leftovers.session_id AND known.op = 'create' AND known.tag = leftovers.tag
         AND known.status = 'done' AND NOT {_GOES.replace("made.", "leftovers.")}), '{{}}') AS keep
@@ -98,7 +106,7 @@ class Leftover:
     """Chatflows, document stores or custom tools to look for on Flowise.
 
     Chatflows have `tag`, one of `names` and one of `texts` (SHA-256), but none of `keep`; document stores have `tag`
-    and one of `names`, and share ids of sources with other stores; custom tools have one of `names` and of `texts`.
+    and one of `names`, and share ids of sources with other stores; custom tools have one of `ids` and of `texts`.
     `endpoint` is the server's address at that time, None if unknown.
     """
 
@@ -109,6 +117,7 @@ class Leftover:
     endpoint: str | None
     names: list[str]
     texts: list[str]
+    ids: list[str]
     keep: list[str]
 
 

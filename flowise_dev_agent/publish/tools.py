@@ -1,7 +1,7 @@
 """Custom tools that a session makes: each once, whatever is lost on the way.
 
-Flowise takes no id and no tag for a tool, so one is known again by its name and content. One that was there before the
-session announced its own is somebody's: it is used and never removed.
+Flowise takes no id and no tag for a tool, so one is known again by its name and content, which a person's may have,
+too. Only one whose id answered a call of the session is the session's to remove: what was found is used and stays.
 """
 
 from collections.abc import Collection, Mapping
@@ -36,24 +36,20 @@ class ToolSteps(WriteSteps):
             return next(iter(await _same_tools(self._client, tool.name, [tool.sha256])), None)
 
         with stated(intent) as attempt:
-            made = None if intent.is_new else await landed()
+            made, adopted = None if intent.is_new else await landed(), True
             if made is None:
-                made, _ = await self._send(
+                made, adopted = await self._send(
                     intent, attempt, lambda: self._client.create_tool(tool.name, tool.columns), landed=landed
                 )
-                if not intent.is_new:
-                    # The call of a lost worker may have landed in between.
-                    made, *younger = await _same_tools(self._client, tool.name, [tool.sha256]) or [made]
-                    for twin in younger:
-                        await _delete_unused(self._client, twin)
             attempt.written = "yes"
-            await self._intents.finish(self._lease, intent.key, status="done", result={"tool_id": made})
+            result = {"tool_id": made} | ({"adopted": True} if adopted else {})
+            await self._intents.finish(self._lease, intent.key, status="done", result=result)
         return made
 
     async def settle_tools(self) -> list[str]:
         """Delete the session's tools that no flow names, and leave the others to the person; the names of the deleted.
 
-        Safe to repeat. One that somebody has changed is left, too.
+        Safe to repeat. One that somebody has changed is left, too, and so is one that may be somebody's.
         """
         intents = await self._intents.list_for(self._session_id)
         settled = {item.target_id for item in intents if item.op in ("tool_take", "tool_delete")}
@@ -66,7 +62,8 @@ class ToolSteps(WriteSteps):
 
     async def _settle(self, made: WriteIntent, tool_id: str) -> bool:
         same = await _same_tools(self._client, made.name or "", [made.payload_sha256 or ""])
-        goes = tool_id in same and not await self._client.flows_with(tool_id)
+        is_own = tool_id in same and not (made.result or {}).get("adopted")
+        goes = is_own and not await self._client.flows_with(tool_id)
         intent = await self._open("tool_delete" if goes else "tool_take", iteration=0, target_id=tool_id)
         with stated(intent) as attempt:
             if goes and intent.status != "done":
@@ -76,14 +73,10 @@ class ToolSteps(WriteSteps):
         return goes
 
 
-async def remove_unclaimed_tools(client: FlowiseClient, names: Collection[str], texts: Collection[str]) -> list[str]:
-    """Delete the tools with one of these names and hashes that no flow names; their names. Raises FlowiseError."""
-    return [
-        name
-        for name in names
-        for tool_id in await _same_tools(client, name, texts)
-        if await _delete_unused(client, tool_id)
-    ]
+async def remove_unclaimed_tools(client: FlowiseClient, ids: Collection[str], texts: Collection[str]) -> list[str]:
+    """Delete the tools with these ids and one of these hashes that no flow names; their names. Raises FlowiseError."""
+    rows = [row for row in await client.list_tools() if row.get("id") in ids and _sha256(row) in texts] if ids else []
+    return [str(row.get("name")) for row in rows if await _delete_unused(client, str(row.get("id")))]
 
 
 async def _same_tools(client: FlowiseClient, name: str, hashes: Collection[str]) -> list[str]:

@@ -10,7 +10,7 @@ from pydantic import SecretStr
 
 from flowise_dev_agent.devkit.flowise import FlowiseAccess
 from flowise_dev_agent.flowise import FlowiseClient
-from flowise_dev_agent.flowise.flow_tags import copy_tag
+from flowise_dev_agent.flowise.flow_tags import copy_tag, tool_tag
 from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.flowise.models import ChatflowCreate
 from flowise_dev_agent.flows.reconciler import Reconciler
@@ -18,6 +18,7 @@ from flowise_dev_agent.patch import payload_sha256
 from flowise_dev_agent.persistence import Database, Leftovers, Queue, Sessions, WriteIntents
 from flowise_dev_agent.persistence.database import Lease
 from flowise_dev_agent.publish import draft_tag, flow_tag
+from flowise_dev_agent.schemas.custom_tools import PlannedTool
 from flowise_dev_agent.settings import FlowiseSettings
 from tests.chaos.fake_flowise import FakeFlowise
 from tests.integration.persistence.test_saver import add_run
@@ -330,3 +331,36 @@ async def test_on_a_real_flowise_the_draft_goes_and_everything_else_stays(
     ids = {row.id async for row in flowise_client.iter_chatflows()}
     assert live.id in ids
     assert draft_id not in ids
+
+
+async def test_of_equal_tools_on_a_real_flowise_only_that_of_the_session_goes(
+    database: Database, flowise: FlowiseAccess, flowise_client: FlowiseClient
+) -> None:
+    tool = PlannedTool(name=f"tool_{uuid.uuid4().hex[:8]}", description="Says one.", code="return '1';")
+    theirs, own, adopted = [await flowise_client.create_tool(tool.name, tool.columns) for _ in range(3)]
+    for tool_id, found in ((own, {}), (adopted, {"adopted": True})):
+        session_id, lease = await add_run(database)
+        intents, key = WriteIntents(database), uuid.uuid4()
+        await intents.open(
+            lease, key=key, session_id=session_id, op="tool_create", iteration=0, target_id=None,
+            payload_sha256=tool.sha256, base_sha256=None, tag=tool_tag(str(session_id), tool.sha256), name=tool.name,
+        )  # fmt: skip
+        await intents.finish(lease, key, status="done", result={"tool_id": tool_id, **found})
+        async with database.connection() as connection:
+            await connection.execute("UPDATE runs SET status = 'done' WHERE session_id = %s", (session_id,))
+            await connection.execute(
+                "UPDATE sessions SET status = 'cancelled', updated_at = now() - interval '2 hours' WHERE id = %s",
+                (session_id,),
+            )
+    servers = [{"id": "main", "endpoint": flowise.endpoint, "api_key": flowise.api_key.get_secret_value()}]
+    instances = Instances(FlowiseSettings(FLOWISE_INSTANCES=json.dumps(servers)))
+    try:
+        async with database.connection() as connection:
+            await connection.execute("UPDATE sessions SET instance_id = 'main'")
+        assert await Reconciler(Leftovers(database), instances, failed_days=7).pass_once() == 1
+    finally:
+        await instances.aclose()
+    left_there = {row.get("id") for row in await flowise_client.list_tools() if row.get("name") == tool.name}
+    assert left_there == {theirs, adopted}
+    for tool_id in (theirs, adopted):
+        await flowise_client.delete_tool(tool_id)

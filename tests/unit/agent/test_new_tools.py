@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from flowise_dev_agent.approval.binding import beyond_approval, capability_of
-from flowise_dev_agent.errors import FlowiseAuthError, FlowiseServerError
+from flowise_dev_agent.errors import FlowiseAuthError, FlowiseServerError, FlowiseTimeoutError
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import AddNode, BindCredential, Connect, GraphIR, PatchOp
 from flowise_dev_agent.planning.details import plan_details
@@ -202,6 +202,31 @@ async def test_a_rollback_removes_the_tool_unless_another_flow_uses_it(elsewhere
         server.flows["other"] = row.model_copy(update={"id": "other", "category": None})
     await session.answer(action="rollback")
     assert (tool_id in server.made) is elsewhere
+
+
+class LosesTheAnswer(Server):
+    """Somebody makes the same tool while the session's own is made, whose answer is lost."""
+
+    def __init__(self, *, lands: bool) -> None:
+        super().__init__()
+        self.lands = lands
+
+    async def create_tool(self, name: str, columns: Any) -> str:
+        await super().create_tool(name, columns)
+        if self.lands:
+            await super().create_tool(name, columns)
+        raise FlowiseTimeoutError("The answer was lost.")
+
+
+@pytest.mark.parametrize("lands", [False, True])
+async def test_a_tool_that_may_be_a_persons_is_used_and_never_removed(lands: bool) -> None:
+    server = LosesTheAnswer(lands=lands)
+    session = bench(with_tools(bot("miles_to_km", MILES), {}), server=server)
+    await session.start("A bot with a tool that converts miles to km")
+    await session.answer(action="approve")
+    there = [*server.made]
+    await session.answer(action="rollback")
+    assert [*server.made] == there
 
 
 async def test_a_tool_whose_sample_fails_comes_back_corrected_for_another_approval() -> None:
