@@ -12,8 +12,8 @@ from flowise_dev_agent.agent.store_writes import fill_vector_stores, stores_in_u
 from flowise_dev_agent.errors import WriteFailedError
 from flowise_dev_agent.flowise.models import Chatflow
 from flowise_dev_agent.patch import GraphIR, payload_sha256
+from flowise_dev_agent.patch.model.javascript import reaches_out
 from flowise_dev_agent.publish import Base, draft_columns, uploaded_file
-from flowise_dev_agent.testing.effects import calls_out
 from flowise_dev_agent.testing.simulation import OF_ONE_FLOW, Simulation, in_memory
 from flowise_dev_agent.texts import text
 
@@ -36,7 +36,7 @@ async def to_test(
     if len(suite.not_testable) == len(suite.cases):
         return AskedFlow(flow.id, Simulation(flow.flow_data))
     tools, plan = state.write.tools, state.plan.current
-    harmless = [tools[one.key] for one in plan.new_tools if one.key in tools and not calls_out(one.code)]
+    harmless = [tools[one.key] for one in plan.new_tools if one.key in tools and not reaches_out(one.code)]
     simulation = await domains.primary.simulate(context, flow.flow_data, suite.cases, suite.real or None, harmless)
     if held := await stores_in_use(state, context, flow.flow_data):
         schemas = (await context.knowledge.nodes()).schemas

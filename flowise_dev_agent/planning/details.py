@@ -12,6 +12,7 @@ from flowise_dev_agent.patch.model.attached_files import tool_mark
 from flowise_dev_agent.patch.model.equal_values import same_value
 from flowise_dev_agent.patch.model.field_kinds import FieldKind, kind_of
 from flowise_dev_agent.patch.model.flow_data import InputEntry
+from flowise_dev_agent.patch.model.javascript import reaches_out
 from flowise_dev_agent.patch.model.labels import field_label, words_of
 from flowise_dev_agent.patch.model.nested import parse_path, value_at
 from flowise_dev_agent.patch.model.reach import definition_of, reached
@@ -26,7 +27,6 @@ from flowise_dev_agent.redaction import MASK, looks_secret, masked
 from flowise_dev_agent.sanitize import shortened
 from flowise_dev_agent.schemas.plan import Plan, PlannedValue
 from flowise_dev_agent.schemas.shown_plan import NamedNode, ShownPlan, ShownValue
-from flowise_dev_agent.testing.effects import calls_out
 from flowise_dev_agent.testing.simulation import simulated
 from flowise_dev_agent.texts import say_in, translated
 
@@ -64,7 +64,7 @@ def plan_details(
     values = [one for one in compared if one]
     used = f"{_used(plan, base)} {' '.join(json.dumps(one.old) for one in values)}"
     in_text = _in_code_only(plan, base, schemas)
-    harmless = [tool_mark(tool.name) for tool in plan.new_tools if not calls_out(tool.code)]
+    harmless = [tool_mark(tool.name) for tool in plan.new_tools if not reaches_out(tool.code)]
     return ShownPlan(
         values=values,
         removed=_named(plan.removals, base),

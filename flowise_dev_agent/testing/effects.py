@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 from flowise_dev_agent.patch import CUSTOM_TOOL
 from flowise_dev_agent.patch.model.addresses import addresses_in
 from flowise_dev_agent.patch.model.field_kinds import FieldKind, classified
+from flowise_dev_agent.patch.model.javascript import reaches_out
 
 Effect = Literal["none", "reads", "changes"]
 
@@ -34,16 +35,6 @@ _READS: Final = frozenset(
 )
 _READING_METHODS: Final = frozenset({"", "GET", "HEAD"})
 _READING_ACTION: Final = re.compile(r"(?:get|list|search|find|read|lookup|fetch|query|describe|count)(?![a-z])")
-#: What reaches out, and what runs code or finds names that only a run knows.
-_CALLS_OUT: Final = re.compile(
-    r"\b(?:fetch|axios|require|import|XMLHttpRequest|WebSocket|module|arguments|constructor|eval|Function|globalThis)\b"
-)
-#: A letter of a name written as its number, which JavaScript reads as the letter.
-_ESCAPED: Final = re.compile(r"\\u(?:\{0{0,8}([0-9A-Fa-f]{1,4})\}|([0-9A-Fa-f]{4}))")
-#: A comment over lines that begins a line, and one to the end of a line after code without texts and patterns.
-_BLOCK_COMMENT: Final = re.compile(r"^[ \t]*/\*.*?\*/", re.MULTILINE | re.DOTALL)
-_LINE_COMMENT: Final = re.compile(r"^([^'\"/\n]*)//(?![^\n]*\*/)[^\n]*$", re.MULTILINE)
-
 
 #: Things that send one request to the address of one field; of others only running them tells what they call.
 _ADDRESS_OF: Final[Mapping[str, str]] = {
@@ -125,17 +116,4 @@ def step_effect(name: str, category: str, inputs: Mapping[str, Any], harmless: C
     if category in TOOL_CATEGORIES:
         return tool_effect(name, inputs, harmless)
     code = (value for field, value in inputs.items() if classified(field) is FieldKind.CODE and isinstance(value, str))
-    return "changes" if name in _ACT or any(map(calls_out, code)) else "none"
-
-
-def calls_out(code: str) -> bool:
-    """True for code that may reach something else, or runs what only a run knows."""
-    read = _ESCAPED.sub(lambda found: chr(int(found[1] or found[2], 16)), code)
-    return any(_CALLS_OUT.search(_without_comments(one)) for one in {code, read})
-
-
-def _without_comments(code: str) -> str:
-    """Code without the comments that are certainly comments: none that a text, a pattern or a long line may hold."""
-    if any(mark in code for mark in ("`", "\\\n", "\r", "\u2028", "\u2029")):
-        return code
-    return _LINE_COMMENT.sub(r"\1", _BLOCK_COMMENT.sub("", code))
+    return "changes" if name in _ACT or any(map(reaches_out, code)) else "none"

@@ -19,6 +19,7 @@ from flowise_dev_agent.errors import FlowiseError, InvalidInputError
 from flowise_dev_agent.patch import Finding, FlowNode, GraphIR, PatchOp
 from flowise_dev_agent.patch.model.equal_values import same_value
 from flowise_dev_agent.patch.model.findings import error
+from flowise_dev_agent.patch.model.javascript import reaches_out
 from flowise_dev_agent.patch.model.references import has_variable
 from flowise_dev_agent.redaction import masked
 from flowise_dev_agent.sanitize import shortened
@@ -36,8 +37,6 @@ _FIELDS: Final = {
     AGENTFLOW_FUNCTION: ("customFunctionJavascriptFunction", "customFunctionInputVariables"),
     **dict.fromkeys(("customFunction", "seqCustomFunction"), ("javascriptFunction", "functionInputVariables")),
 }
-#: Code that may change something elsewhere is not run.
-_REACHES_OUT: Final = re.compile(r"\b(?:fetch|axios|require|import|XMLHttpRequest|process)\b")
 _ANY_INPUT: Final = re.compile(
     r"is not defined|unexpected (?:token|identifier|end of input|string|number|reserved word)|invalid or unexpected"
     r"|missing \)|illegal (?:return|break|continue)|has already been declared|assignment to constant variable",
@@ -109,9 +108,7 @@ async def failing_functions(
                     return finding
         return None
 
-    found = await asyncio.gather(
-        *(tried(code) for code in codes if code.text.strip() and not _REACHES_OUT.search(code.text))
-    )
+    found = await asyncio.gather(*(tried(code) for code in codes if code.text.strip() and not reaches_out(code.text)))
     return [finding for finding in found if finding]
 
 

@@ -1,21 +1,17 @@
 """Rules on the JavaScript of functions: the server reads it only when a question runs it."""
 
-import re
 from collections.abc import Iterator, Mapping, Set
-from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from flowise_dev_agent.patch.model.findings import Finding, error, warning
+from flowise_dev_agent.patch.model.javascript import MOST_CHARS, VARIABLE, parsed
 from flowise_dev_agent.patch.model.json_text import as_dict, as_dicts, inner_json
 from flowise_dev_agent.patch.model.values import is_empty
 from flowise_dev_agent.patch.validate.context import FlowContext, rule
 
 if TYPE_CHECKING:
-    from tree_sitter import Node, Parser
+    from tree_sitter import Node
 
-_MOST_CHARS: Final = 100_000
-#: What the server puts in the place of a variable is a value.
-_VARIABLE: Final = re.compile(r"\{\{[^{}]{0,500}\}\}")
 #: Names that the sandbox gives to each function.
 _GIVEN: Final = frozenset({"$input", "$flow", "$vars"})
 #: Names of JavaScript that the sandbox lacks -> what does it there (measured on 3.1.4).
@@ -50,14 +46,14 @@ def code(flow: FlowContext) -> Iterator[Finding]:
             name, value = str(entry["name"]), one.inputs.get(entry["name"])
             if entry["type"] != "code" or not name.lower().endswith("function") or not isinstance(value, str):
                 continue
-            if is_empty(value) or len(value) > _MOST_CHARS:
+            if is_empty(value) or len(value) > MOST_CHARS:
                 continue
             yield from code_findings(one.node.id, f"{one.path}{name}", value, _variables(one.inputs))
 
 
 def code_findings(where: str, field: str, value: str, given: Set[str] | None) -> Iterator[Finding]:
     """Findings on the JavaScript of a function. `given` are its variables with their `$`, None if they are unknown."""
-    root = _parsed(value)
+    root = parsed(value)
     if root.has_error:
         line = min(max(_first_error(root), 1), value.count("\n") + 1)
         yield error(
@@ -83,11 +79,6 @@ def code_findings(where: str, field: str, value: str, given: Set[str] | None) ->
             hint=f"There it is: {there}" if there else add,
             variable=unknown[0],
         )
-
-
-def _parsed(text: str) -> "Node":
-    body = f"async function _() {{\n{_VARIABLE.sub('0', text)}\n}}"
-    return _parser().parse(body.encode("utf-8", "replace")).root_node
 
 
 def _first_error(node: "Node") -> int:
@@ -125,14 +116,5 @@ def _variables(inputs: Mapping[str, Any]) -> frozenset[str] | None:
     given = inputs.get("functionInputVariables")
     if is_empty(given):
         return frozenset()
-    read = inner_json(_VARIABLE.sub("0", given)) if isinstance(given, str) else given
+    read = inner_json(VARIABLE.sub("0", given)) if isinstance(given, str) else given
     return frozenset(f"${name}" for name in as_dict(read)) if isinstance(read, dict) else None
-
-
-@cache
-def _parser() -> "Parser":
-    # Only flows with functions need it.
-    import tree_sitter_javascript
-    from tree_sitter import Language, Parser
-
-    return Parser(Language(tree_sitter_javascript.language()))

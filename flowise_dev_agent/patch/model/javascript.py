@@ -1,0 +1,99 @@
+"""JavaScript of functions and tools: its syntax tree, and whether it may reach something else."""
+
+import re
+from functools import cache
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from tree_sitter import Node, Parser
+
+#: Longer code is not read.
+MOST_CHARS: Final = 100_000
+#: What the server puts in the place of a variable is a value.
+VARIABLE: Final = re.compile(r"\{\{[^{}]{0,500}\}\}")
+#: Ends of lines that the parser does not know.
+_LINE_ENDS: Final = re.compile(r"\r\n?|[\u2028\u2029]")
+#: Names by which code leaves its function. Flowise's own sandbox has but `require` and `module` of them (3.1.4,
+#: measured), and makes no code of texts; E2B, which it may use instead, is a whole Node.
+_OUTSIDE: Final = frozenset(
+    {
+        *("require", "module", "exports", "global", "globalThis", "self", "process", "arguments"),
+        *("fetch", "axios", "XMLHttpRequest", "WebSocket", "EventSource"),
+        *("eval", "Function", "Reflect", "Proxy", "WebAssembly", "Atomics"),
+    }
+)
+#: Properties that lead from a value to what made it.
+_MAKERS: Final = frozenset(
+    {
+        *("constructor", "__proto__", "prototype", "callee", "caller", "prepareStackTrace"),
+        *("getPrototypeOf", "getOwnPropertyDescriptor", "getOwnPropertyDescriptors", "getOwnPropertyNames"),
+        *("__lookupGetter__", "__defineGetter__"),
+    }
+)
+_NAMES: Final = frozenset(
+    {
+        *("identifier", "property_identifier", "shorthand_property_identifier", "private_property_identifier"),
+        *("shorthand_property_identifier_pattern", "statement_identifier"),
+    }
+)
+#: Node type -> its field with a key.
+_KEYS: Final = {"subscript_expression": "index", "pair": "key", "pair_pattern": "key"}
+_STATEMENTS: Final = frozenset({"this", "import", "import_statement", "with_statement"})
+#: Keys that are put together only while the code runs.
+_BUILT: Final = frozenset({"string", "template_string", "regex", "call_expression", "new_expression"})
+
+
+def parsed(text: str) -> "Node":
+    """The syntax tree of code as the body of a function; Flowise's variables in it stand for a value."""
+    body = f"async function _() {{\n{VARIABLE.sub('0', text)}\n}}"
+    return _parser().parse(body.encode("utf-8", "replace")).root_node
+
+
+def reaches_out(code: str) -> bool:
+    """True for code that may call, read or change something outside of its function, and for code that finds names or
+    makes code only while it runs.
+    """
+    if len(code) > MOST_CHARS:
+        return True
+    # Each node, and whether it is part of a key.
+    queue = [(parsed(_LINE_ENDS.sub("\n", code)), False)]
+    while queue:
+        node, in_key = queue.pop()
+        if _leads_out(node) or (in_key and node.type in _BUILT and not _is_of_math(node)):
+            return True
+        key = node.child_by_field_name(_KEYS.get(node.type, "_"))
+        is_said = key is not None and key.type == "string"
+        if is_said and ("\\" in _text(key) or _text(key)[1:-1] in _MAKERS):
+            return True
+        if node.type == "computed_property_name":
+            in_key = True
+        queue.extend((child, in_key or (child == key and not is_said)) for child in node.children)
+    return False
+
+
+def _leads_out(node: "Node") -> bool:
+    if node.type not in _NAMES:
+        return node.type in _STATEMENTS
+    name = _text(node)
+    # A letter may be written as its number.
+    return "\\" in name or name in _MAKERS or (node.type != "property_identifier" and name in _OUTSIDE)
+
+
+def _is_of_math(call: "Node") -> bool:
+    """True for a call such as `Math.floor(...)`."""
+    called = call.child_by_field_name("function")
+    of = called.child_by_field_name("object") if called is not None else None
+    return of is not None and of.type == "identifier" and of.text == b"Math"
+
+
+def _text(node: "Node") -> str:
+    return (node.text or b"").decode("utf-8", "replace")
+
+
+@cache
+def _parser() -> "Parser":
+    # Only flows with functions need it.
+    import tree_sitter_javascript
+    from tree_sitter import Language, Parser
+
+    return Parser(Language(tree_sitter_javascript.language()))
