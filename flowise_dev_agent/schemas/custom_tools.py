@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import BeforeValidator, Field, JsonValue, StringConstraints
+from pydantic import AfterValidator, BeforeValidator, Field, JsonValue, StringConstraints
 
 from flowise_dev_agent.patch.model.named_values import NamedValues
 from flowise_dev_agent.schemas.base import Contract
@@ -30,10 +30,17 @@ def tool_sha256(name: str, columns: Mapping[str, str]) -> str:
     return hashlib.sha256(json.dumps([name, dict(columns)], sort_keys=True).encode()).hexdigest()
 
 
+def _no_name_of_javascript(name: str) -> str:
+    """The name of an input, unless each JavaScript object has something else there. Raises ValueError."""
+    if name in ("__proto__", "constructor", "prototype"):
+        raise ValueError(f"`{name}` is a name of JavaScript's own: choose another")
+    return name
+
+
 class ToolInput(Contract):
     """An input of a custom tool, which the model of the flow fills in; the code reads it as `$property`."""
 
-    property: str = Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,63}$")
+    property: Annotated[str, AfterValidator(_no_name_of_javascript)] = Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,63}$")
     type: Literal["string", "number", "boolean"]
     description: str = Field(max_length=500)
     required: bool = True

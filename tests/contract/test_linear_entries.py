@@ -310,7 +310,8 @@ def functions() -> dict[str, Callable[..., Any]]:
 
 
 def arguments(function: Callable[..., Any], text: str) -> dict[str, Any]:
-    kinds = typing.get_type_hints(function, include_extras=False)
+    # A type that is imported for the checker alone: of syntax trees.
+    kinds = typing.get_type_hints(function, localns={"Node": Any})
     return {
         name: made(kinds[name], text)
         for name, one in inspect.signature(function).parameters.items()

@@ -62,12 +62,12 @@ def reaches_out(code: str) -> bool:
         if _leads_out(node) or (in_key and node.type in _BUILT and not _is_of_math(node)):
             return True
         key = node.child_by_field_name(_KEYS.get(node.type, "_"))
-        is_said = key is not None and key.type == "string"
-        if is_said and ("\\" in _text(key) or _text(key)[1:-1] in _MAKERS):
+        said = _text(key) if key is not None and key.type == "string" else ""
+        if "\\" in said or said[1:-1] in _MAKERS:
             return True
         if node.type == "computed_property_name":
             in_key = True
-        queue.extend((child, in_key or (child == key and not is_said)) for child in node.children)
+        queue.extend((child, in_key or (child == key and not said)) for child in node.children)
     return False
 
 

@@ -9,11 +9,13 @@ from typing import Any, Final
 
 from flowise_dev_agent.patch import CUSTOM_TOOL, Finding
 from flowise_dev_agent.patch.model.attached_files import tool_mark
+from flowise_dev_agent.patch.model.findings import error
 from flowise_dev_agent.patch.model.nested import parse_path
 from flowise_dev_agent.patch.model.placeholders import MARK, stands_in
 from flowise_dev_agent.patch.validate.functions import code_findings
 from flowise_dev_agent.planning.context import PlanContext
 from flowise_dev_agent.planning.plan_findings import unclear_addresses
+from flowise_dev_agent.redaction import holds_secret
 from flowise_dev_agent.sanitize import shortened
 from flowise_dev_agent.schemas.custom_tools import MOST_TOOLS, PlannedTool, ToolInput, tool_name
 from flowise_dev_agent.schemas.plan import Plan, PlannedValue
@@ -44,6 +46,14 @@ def code_of_tools(plan: Plan) -> Iterator[Finding]:
     """Findings on the JavaScript of the new tools."""
     for tool in plan.new_tools:
         yield from code_findings(tool.name, "code", tool.code, {f"${one.property}" for one in tool.inputs})
+        if holds_secret([tool.description, tool.code, tool.columns["schema"]]):
+            yield error(
+                "SECRET_IN_INPUTS",
+                f"The tool {tool.name} contains a secret, which Flowise would store and show as plain text.",
+                where=tool.name,
+                field="code",
+                hint="Read it in the code from a variable of the Flowise server, as `$vars.name`.",
+            )
 
 
 def with_tools(plan: Plan, there: Mapping[str, str]) -> Plan:

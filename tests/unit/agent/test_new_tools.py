@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
 from flowise_dev_agent.approval.binding import beyond_approval, capability_of
 from flowise_dev_agent.errors import FlowiseAuthError, FlowiseServerError, FlowiseTimeoutError
@@ -168,6 +169,14 @@ def test_a_plan_shows_a_new_tool_with_its_code_in_full_and_no_markup_of_its_own(
 def test_code_that_cannot_be_read_goes_back_before_the_approval(code: str, finding: str | None) -> None:
     made = with_tools(bot("miles_to_km", with_code(code)), {})
     assert [one.code for one in code_of_tools(made)] == ([finding] if finding else [])
+
+
+def test_a_secret_in_a_tool_goes_back_before_the_approval_and_names_of_javascript_are_no_inputs() -> None:
+    secret = with_code("const key = 'sk-proj-Abcdefghijklmnopqrstuvwxyz0123456789'; return key.length;")
+    assert [one.code for one in code_of_tools(with_tools(bot("miles_to_km", secret), {}))] == ["SECRET_IN_INPUTS"]
+    for name in ("__proto__", "constructor", "prototype"):
+        with pytest.raises(ValidationError):
+            ToolInput(property=name, type="string", description="")
 
 
 # --- in a session ----------------------------------------------------------------------------------------------------

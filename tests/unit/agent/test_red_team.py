@@ -263,7 +263,7 @@ class Recorder(BenchFlowise):
 
 @dataclass
 class Scene:
-    """Where the text stands. `flow` are texts in the flow in use, `steps` the ops of an agentflow in use, the rest is
+    """Place of the text. `flow` are texts in the flow in use, `steps` the ops of an agentflow in use, the rest is
     set before the start.
     """
 
