@@ -59,9 +59,7 @@ def ops_by_code(request: PatchRequest) -> list[PatchOp] | None:
             return None
         if base.nodes:
             lines += likely_lines(plan, base, planned_flow(plan, base, schemas).graph)
-            new = [one for one in plan.nodes if not one.existing]
-            # Where lines of others move, too, a line that is cut may be moved or be the place of the new step.
-            if (new and plan.connections) or _may_join(lines, base) or not _is_row(new):
+            if _may_join(lines, base) or not _is_row([one for one in plan.nodes if not one.existing]):
                 return None
         elif not plan.connections:
             plan = plan.model_copy(update={"connections": _row(plan)})

@@ -106,6 +106,8 @@ def _without(op: PatchOp, index: int, wrong: set[tuple[int | None, str]]) -> Pat
 def likely_lines(plan: Plan, base: GraphIR, flow: GraphIR) -> list[PatchOp]:
     """Ops that connect the new steps of a planned change of an agentflow, where that leaves one way: into the one line
     that it takes away, else behind its one branch without a line. Empty where it leaves more.
+
+    Where the plan leads to the end of that line from elsewhere, the line has moved, and the new steps end their branch.
     """
     linked = {end for edge in flow.edges for end in (edge.source, edge.target)}
     planned = [flow.node(node.node_id) for node in plan.nodes]
@@ -123,8 +125,11 @@ def likely_lines(plan: Plan, base: GraphIR, flow: GraphIR) -> list[PatchOp]:
     if len(ways) != 1:
         return []
     ((source, output, target),) = ways
+    if any(one.source == source and one.output in ("", output) for one in plan.connections):
+        return []
     lines = _in_order(steps, source, output)
-    if target and len(lines) == len(steps) and len(steps[-1].outputs) == 1:
+    has_moved = target in {one.target for one in plan.connections}
+    if target and not has_moved and len(lines) == len(steps) and len(steps[-1].outputs) == 1:
         lines.append(Connect(source_node_id=steps[-1].id, target_node_id=target))
     return lines
 

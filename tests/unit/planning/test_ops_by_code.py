@@ -346,6 +346,38 @@ def test_a_step_behind_a_new_branch_takes_no_call_unless_others_come_together(
     assert (after(given) is not None) == by_code
 
 
+def test_a_new_step_before_a_branch_that_moves_does_not_lead_on_to_it(catalogue: NodeStore) -> None:
+    cut, moved = (
+        NamedConnection(source="conditionAgentflow_0", output=branch, target="llmAgentflow_1") for branch in "12"
+    )
+    message: dict[str, JsonValue] = {"role": "system", "content": "Answer."}
+    values = [
+        *(
+            PlannedValue(node_id="conditionAgentflow_0", param=f"conditions[1].{name}", value=value)
+            for name, value in ROW.items()
+        ),
+        PlannedValue(node_id="llmAgentflow_2", param="llmModel", value="chatOpenAI"),
+        PlannedValue(node_id="llmAgentflow_2", param="llmMessages", value=[message]),
+    ]
+    given = changed(
+        catalogue,
+        [
+            ("startAgentflow_0", "", "conditionAgentflow_0"),
+            ("conditionAgentflow_0", "0", "llmAgentflow_0"),
+            (cut.source, cut.output, cut.target),
+        ],
+        nodes=[step("llmAgentflow_2"), *(step(id_, existing=True) for id_ in (cut.source, cut.target))],
+        disconnections=[cut],
+        connections=[moved],
+        values=values,
+    )
+    assert after(given) == {
+        ("conditionAgentflow_0", "0", "llmAgentflow_0"),
+        ("conditionAgentflow_0", "1", "llmAgentflow_2"),
+        ("conditionAgentflow_0", "2", "llmAgentflow_1"),
+    }
+
+
 def test_lines_that_move_take_no_call(catalogue: NodeStore) -> None:
     old = NamedConnection(source="customFunctionAgentflow_1", target="customFunctionAgentflow_3")
     new = NamedConnection(source="customFunctionAgentflow_2", target="customFunctionAgentflow_3")
