@@ -5,6 +5,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Final, Self, cast
 
 from flowise_dev_agent.patch import GraphIR
@@ -75,13 +76,13 @@ class TestedFlow:
     strict: bool = False
 
     @classmethod
-    def of(cls, graph: GraphIR) -> Self:
-        """View of a flow. Documents made of a placeholder are none."""
+    def of(cls, graph: GraphIR, tools: Mapping[str, str] = MappingProxyType({})) -> Self:
+        """View of a flow; `tools` are the names of its custom tools by id. Documents made of a placeholder are none."""
         settings = [one for node in graph.nodes for one in settings_in(node.inputs)]
         sources = any(name == _SOURCES_SWITCH and str(value).lower() == "true" for name, value in settings)
         given_up = [str(value) for name, value in settings if name == _FALLBACK_FIELD and value]
         return cls(
-            names=runtime_names(graph),
+            names=runtime_names(graph, tools),
             shows_sources=sources and not any(stands_in(value) for _, value in settings),
             nodes={node.id: node.label or node.id for node in graph.nodes},
             silent=frozenset(node.id for node in graph.nodes if is_step(node) and node.name not in TOLD),
@@ -159,12 +160,14 @@ def checked(
     stand_in: bool,
     variables: Collection[str] | None = None,
     asked: str = "",
+    tools: Mapping[str, str] = MappingProxyType({}),
 ) -> Trial:
     """Trial with the problems that code finds in its answer and trace.
 
     A failure where something is left to fill in is no bug of the flow; `variables` are the names that the server has,
-    if known, and `asked` is the flow that ran in place of this one: what it simulates needs nothing. Answers of a
-    stand-in say nothing about what a real model would do, so that they break no expectation.
+    if known, `asked` is the flow that ran in place of this one: what it simulates needs nothing, and `tools` as in
+    `TestedFlow.of`. Answers of a stand-in say nothing about what a real model would do, so that they break no
+    expectation.
     """
     graph = GraphIR.from_flow_data(flow_data)
     category, error = trial.category, trial.worded("error")
@@ -180,7 +183,7 @@ def checked(
     if not trial.passed:
         return trial.model_copy(update={"category": category, "error": error}) if category else trial
     if category is None and not stand_in:
-        flow = TestedFlow.of(graph)
+        flow = TestedFlow.of(graph, tools)
         wrong = [unmet.text for unmet in unmet_by(trial, trace, case.expect, flow) if unmet.hard]
         category, error = ("LOGIC", sentences(*wrong)) if wrong else (None, "")
     return trial.model_copy(update={"passed": False, "category": category, "error": error}) if category else trial
@@ -196,10 +199,12 @@ def comparable(trial: Trial, expect: Expectation, flow_data: str, titles: Mappin
     return trial.model_copy(update={"category": None, "error": why})
 
 
-def as_expected(trial: Trial, trace: Trace, case: TestCase, flow_data: str) -> Trial:
+def as_expected(
+    trial: Trial, trace: Trace, case: TestCase, flow_data: str, tools: Mapping[str, str] = MappingProxyType({})
+) -> Trial:
     """Like `checked`, for a test that a person wrote: every unmet expectation is a failure."""
     trial = checked(trial, trace, case, flow_data, stand_in=True)
-    flow = replace(TestedFlow.of(GraphIR.from_flow_data(flow_data)), strict=True)
+    flow = replace(TestedFlow.of(GraphIR.from_flow_data(flow_data), tools), strict=True)
     unmet = [one.text for one in unmet_by(trial, trace, case.expect, flow)] if trial.passed else []
     return (
         trial.model_copy(update={"passed": False, "category": "LOGIC", "error": sentences(*unmet)}) if unmet else trial

@@ -12,6 +12,7 @@ from flowise_dev_agent.schemas.plan import TestCase
 from flowise_dev_agent.testing.cases import cases_for, why_not_testable
 from flowise_dev_agent.testing.checks import as_expected
 from flowise_dev_agent.testing.simulation import NOTHING_SIMULATED, Simulation
+from flowise_dev_agent.testing.tool_names import custom_tools
 from flowise_dev_agent.testing.trials import ConversationRunner, More, Patience, TrialConversation, TrialRun, hold_all
 from flowise_dev_agent.testing.ways import answered_branches, more_ways, session_of
 
@@ -43,6 +44,7 @@ async def hold_tests(
     graph = GraphIR.from_flow_data(flow_data)
     gate = asyncio.Semaphore(_AT_A_TIME)
     patience = Patience()
+    tools = await custom_tools(client, flow_data)
 
     async def hold(case: TestCase, number: int) -> TrialRun:
         async with gate:
@@ -63,7 +65,7 @@ async def hold_tests(
                 with suppress(FlowiseError):
                     await client.delete_messages(chatflow_id, conversation.session_id)
         patience.note(run)
-        return replace(run, trial=as_expected(run.trial, run.trace, case, flow_data))
+        return replace(run, trial=as_expected(run.trial, run.trace, case, flow_data, tools))
 
     more: More | None = (lambda runs: more_ways(runs, graph, simulation)) if ways else None
     return await hold_all(cases, hold, trials=trials, more=more)

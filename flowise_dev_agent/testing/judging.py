@@ -1,7 +1,8 @@
 """Verdict on a flow: the evidence of a model's votes, what code can tell, and the headline that follows from both."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Final, Literal
 
 from flowise_dev_agent.patch import GraphIR
@@ -47,17 +48,19 @@ def judged(
     by_model: bool,
     beside: Sequence[Trace] = (),
     original: str | None = None,
+    tools: Mapping[str, str] = MappingProxyType({}),
 ) -> Verdict:
     """Verdict with a state for each criterion and part, and the headline that follows.
 
     `verdict.criteria` holds the votes of the model, if one has judged (`by_model`). `beside` are traces that count for
-    the steps they reached alone. `original` is the flow before the session, None for a new one.
+    the steps they reached alone. `original` is the flow before the session, None for a new one. `tools` as in
+    `TestedFlow.of`.
     """
     agreed = {item.id for item in plan.criteria}
     plan = to_judge(plan) if by_model else plan
     expects = {case.id: case.expect for case in plan.tests}
     graph = GraphIR.from_flow_data(flow_data)
-    flow = TestedFlow.of(graph)
+    flow = TestedFlow.of(graph, tools)
     shown = [
         Shown(number, trial, trace, expects.get(trial.test or "", Expectation()), flow)
         for number, (trial, trace) in enumerate(zip(results, traces, strict=True), start=1)

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Any, Final
 
+from flowise_dev_agent.errors import FlowiseError
+from flowise_dev_agent.flowise.client import FlowiseClient
 from flowise_dev_agent.patch import GraphIR
 from flowise_dev_agent.patch.model.nested import nested_components
 
@@ -18,6 +20,8 @@ _CALLED: Final[Mapping[str, str]] = {
     "serper": "search",
     "tavilyAPI": "tavily_search",
 }
+#: Field with the id of a custom tool, which Flowise calls by its name on the server.
+_BY_ID: Final = "selectedTool"
 #: Fields with tool names: one tool, or the selected actions of a toolkit.
 _NAMING: Final = re.compile(r"(?:name|actions?)$", re.IGNORECASE)
 
@@ -32,11 +36,22 @@ def without_number(name: str) -> str:
     return spelt(re.sub(r"_\d+$", "", name))
 
 
-def runtime_names(graph: GraphIR) -> RuntimeNames:
-    """Map the nodes of a flow, and the tools inside its agents, to the names used in traces."""
+async def custom_tools(client: FlowiseClient, flow_data: str) -> Mapping[str, str]:
+    """Names of the server's custom tools by id, if the flow has one; empty where the API key may not read them."""
+    if f'"{_BY_ID}"' in flow_data:
+        with suppress(FlowiseError):
+            return {str(row.get("id")): row.get("name") or "" for row in await client.list_tools()}
+    return {}
+
+
+def runtime_names(graph: GraphIR, custom: Mapping[str, str]) -> RuntimeNames:
+    """Map the nodes of a flow, and the tools inside its agents, to the names used in traces; `custom` are the names of
+    the server's custom tools by id.
+    """
     found: dict[str, set[str]] = {}
     for aliases, type_, inputs in _tools(graph):
-        names = {spelt(name) for name in [_CALLED.get(type_, ""), *_named_in(inputs)] if spelt(name)}
+        by_id = custom.get(str(inputs.get(_BY_ID)), "")
+        names = {spelt(name) for name in [_CALLED.get(type_, ""), by_id, *_named_in(inputs)] if spelt(name)}
         for alias in aliases:
             found.setdefault(spelt(alias), set()).update(names)
     return {alias: frozenset(names) for alias, names in found.items() if names}

@@ -1,7 +1,7 @@
 """The Flowise domain: retrieval over node schemas, ops, validation, predictions, verdicts."""
 
 import asyncio
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Final
@@ -44,6 +44,7 @@ from flowise_dev_agent.testing.cases import cases_for, why_not_testable
 from flowise_dev_agent.testing.checks import TestedFlow, checked, keep_from_running, remarks_on, uses_models
 from flowise_dev_agent.testing.judging import judged, to_judge
 from flowise_dev_agent.testing.simulation import Simulation, simulated
+from flowise_dev_agent.testing.tool_names import custom_tools
 from flowise_dev_agent.testing.trials import ConversationRunner, TrialConversation, TrialRun
 from flowise_dev_agent.testing.verdicts import beside_blocked, failed_verdict, with_pass_k
 from flowise_dev_agent.testing.ways import answered_branches, more_ways, told_ways
@@ -219,11 +220,13 @@ class FlowiseCapability(FlowDomain):
             stand_in=context.model_stand_in,
             variables=variables,
             asked=asked,
+            tools=await custom_tools(context.flowise, conversation.flow_data) if conversation.case.expect.tools else {},
         )
         return replace(run, trial=trial)
 
     async def evaluate(self, context: AgentContext, request: EvaluateRequest) -> Reasoned[Verdict]:
-        result = await self._verdict(context, request)
+        tools = await custom_tools(context.flowise, request.flow_data)
+        result = await self._verdict(context, request, tools)
         by_model = result.mode == "llm_guided"
         verdict = judged(
             result.value,
@@ -234,10 +237,13 @@ class FlowiseCapability(FlowDomain):
             beside=request.beside,
             by_model=by_model,
             original=request.original,
+            tools=tools,
         )
         return replace(result, value=with_pass_k(verdict, request.results))
 
-    async def _verdict(self, context: AgentContext, request: EvaluateRequest) -> Reasoned[Verdict]:
+    async def _verdict(
+        self, context: AgentContext, request: EvaluateRequest, tools: Mapping[str, str]
+    ) -> Reasoned[Verdict]:
         failed = failed_verdict(request.results)
         held = any(result.passed for result in request.results)
         if failed and not (held and all(result.category in {None, *NOT_THE_FLOW} for result in request.results)):
@@ -246,7 +252,7 @@ class FlowiseCapability(FlowDomain):
             return Reasoned(value=Verdict(done=True, reason=request.results[0].error), mode="deterministic")
         expects = {case.id: case.expect for case in request.plan.tests}
         graph = GraphIR.from_flow_data(request.flow_data)
-        flow = TestedFlow.of(graph)
+        flow = TestedFlow.of(graph, tools)
         stand_in = context.model_stand_in and uses_models(graph)
         remarks = [
             remarks_on(trial, trace, expects.get(trial.test or "", Expectation()), flow, stand_in=stand_in)

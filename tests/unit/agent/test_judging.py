@@ -184,6 +184,27 @@ def test_the_tools_inside_an_agent_are_expected_by_their_type(catalogue: NodeSto
     assert not as_expected(trial(used_tools=["calculator"]), Trace(), case, flow).passed
 
 
+def test_a_custom_tool_is_called_by_its_name_on_the_server(catalogue: NodeStore) -> None:
+    row: dict[str, JsonValue] = {"agentSelectedTool": "customTool", "agentSelectedToolConfig": {"selectedTool": "id-2"}}
+    ops: list[PatchOp] = [
+        AddNode(node_name="customTool", node_id="customTool_0", params={"selectedTool": "id-1"}),
+        AddNode(node_name="agentAgentflow", node_id="agentAgentflow_0", params={"agentTools": [row]}),
+    ]
+    flow = compile_ops(GraphIR.empty(), ops, catalogue.schemas).flow_data
+    tools = {"id-1": "miles_to_km", "id-2": "vat"}
+
+    def met(wanted: str, used: str) -> bool:
+        case = TestCase(id="t1", turns=["How far?"], expect=Expectation(tools=[wanted]))
+        tried = trial(used_tools=[used])
+        seen = checked(tried, Trace(), case, flow, stand_in=False, tools=tools)
+        assert seen.passed is as_expected(tried, Trace(), case, flow, tools).passed
+        return seen.passed
+
+    assert met("customTool_0", "miles_to_km")
+    assert met("customTool", "vat")
+    assert not met("customTool_0", "vat")
+
+
 def test_tools_sources_and_fields_are_found_under_their_names() -> None:
     expect = Expectation(tools=["calculator_0"], sources=["Returns.txt"], fields=["order.id"], contains=["42"])
     sources = [TracedSource(text="x", metadata={"source": "/data/returns.txt"})]
