@@ -194,7 +194,7 @@ def _switches(parts: Sequence[InputEntry], row: Values) -> Inputs:
             typed[name] = normalize({"name": name, "type": "boolean"}, row[name])[0]
         elif part["type"] == "string" and isinstance(row.get(name), bool | int | float):
             typed[name] = dump_json(row[name])
-        elif name == FIELD and isinstance(row.get(name), str):
+        elif name == FIELD and name in row:
             typed[name] = as_item_fields(row[name])
     return typed
 

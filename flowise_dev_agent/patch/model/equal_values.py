@@ -38,10 +38,7 @@ def same_value(one: Any, other: Any) -> bool:
 def _comparable(value: Any) -> Any:
     """Normalise a value: Flowise also stores numbers as text. true is not "true": it compares strictly."""
     if isinstance(value, dict):
-        return {
-            key: _comparable(as_item_fields(item) if key == FIELD and isinstance(item, str) else item)
-            for key, item in value.items()
-        }
+        return {key: _comparable(as_item_fields(item) if key == FIELD else item) for key, item in value.items()}
     if isinstance(value, list):
         return [_comparable(item) for item in value]
     if isinstance(value, bool):

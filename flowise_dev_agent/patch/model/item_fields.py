@@ -12,13 +12,14 @@ FIELD: Final = "jsonSchema"
 _PLAIN: Final = {"string": "string", "number": "number", "integer": "number", "boolean": "boolean"}
 
 
-def as_item_fields(text: str) -> str:
-    """The schema of an item as Flowise reads it; the same text if it is one already, or no JSON.
+def as_item_fields(schema: Any) -> Any:
+    """The schema of an item as text that Flowise reads; the same text if it is one already, or no JSON.
 
     >>> as_item_fields('{"type": "object", "properties": {"count": {"type": "integer"}}}')
     '{"count":{"type":"number"}}'
     """
-    given = inner_json(text)
+    text = dump_json(schema) if isinstance(schema, dict | list) and schema else schema
+    given = inner_json(text) if isinstance(text, str) else None
     fields = _fields(given)
     return text if fields is None or fields == given else dump_json(fields)
 

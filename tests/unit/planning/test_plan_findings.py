@@ -4,9 +4,11 @@ from typing import Any
 
 import pytest
 
+from flowise_dev_agent.approval.promises import not_met
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.models.parsing import UnusableOutputError
 from flowise_dev_agent.patch import AddNode, Connect, Finding, GraphIR, compile_ops
+from flowise_dev_agent.patch.model.nested import parse_path, value_at
 from flowise_dev_agent.patch.views.graph_view import GraphView
 from flowise_dev_agent.planning.details import plan_details
 from flowise_dev_agent.planning.passes.replaced_sources import with_replaced_sources
@@ -14,6 +16,7 @@ from flowise_dev_agent.planning.plan_checks import checked_amendment, checked_pl
 from flowise_dev_agent.planning.plan_findings import lost_texts, texts_lost_with_nodes
 from flowise_dev_agent.planning.plan_text import plan_markdown
 from flowise_dev_agent.planning.requests import PlanRequest, ReviewedPlan
+from flowise_dev_agent.planning.values import with_planned_values
 from flowise_dev_agent.schemas.plan import AmendAnswer, NamedConnection, Part, Plan, PlannedNode, PlannedValue
 from tests.support.requests import UPDATE, plan_request
 from tests.unit.planning.test_llm_reasoner import ScriptedEngine, last_text, patch_request, reasoner
@@ -242,3 +245,42 @@ def test_a_text_that_goes_with_a_replaced_step_is_found(catalogue: NodeStore) ->
     rows = [{"role": "system", "content": OLD}]
     kept = plan.model_copy(update={"values": [new_text(rows, "agentMessages", "agentAgentflow_0")]})
     assert texts_lost_with_nodes(kept, request) == []
+
+
+@pytest.mark.parametrize(
+    ("type_", "values", "path", "stored"),
+    [
+        (
+            "llmAgentflow",
+            {
+                "llmStructuredOutput": [{"key": "rows", "type": "jsonArray", "description": "all"}],
+                "llmStructuredOutput[0].jsonSchema": '{"properties": {"a": {"type": "string"}}, "required": ["a"]}',
+            },
+            "llmStructuredOutput[0].jsonSchema",
+            '{"a":{"type":"string"}}',
+        ),
+        (
+            "llmAgentflow",
+            {"llmStructuredOutput": [{"key": "rows", "type": "jsonArray", "jsonSchema": {"a": {"type": "string"}}}]},
+            "llmStructuredOutput[0].jsonSchema",
+            '{"a":{"type":"string"}}',
+        ),
+        ("httpAgentflow", {"method": "post"}, "method", "POST"),
+        ("startAgentflow", {"startInputType": "Form Input"}, "startInputType", "formInput"),
+        ("chatOpenAI", {"allowImageUploads": "True"}, "allowImageUploads", True),
+    ],
+)
+async def test_a_value_in_another_notation_is_no_finding_and_no_dead_end(
+    type_: str, values: dict[str, Any], path: str, stored: Any, catalogue: NodeStore
+) -> None:
+    node = {"node_id": f"{type_}_0", "node_name": type_, "purpose": "does it"}
+    given = [{"node_id": f"{type_}_0", "param": name, "value": one} for name, one in values.items()]
+    engine = ScriptedEngine({"goal": "x", "flow_name": "x", "nodes": [node], "values": given})
+    taken = (await reasoner(engine, 3).plan(plan_request(catalogue))).value
+    assert not [one for one in taken.findings if one.code == "OPTION_UNKNOWN"]
+    ops = with_planned_values([AddNode(node_name=type_, node_id=f"{type_}_0")], taken, GraphIR.empty())
+    after = compile_ops(GraphIR.empty(), ops, catalogue.schemas).graph
+    assert not_met(taken, GraphIR.empty(), after) == []
+    steps = parse_path(path)
+    assert steps
+    assert value_at(after.nodes[0].inputs, steps) == stored
