@@ -1,35 +1,89 @@
-import ReactMarkdown from "react-markdown";
-import rehypeSanitize from "rehype-sanitize";
-import remarkGfm from "remark-gfm";
+import { fromMarkdown } from "mdast-util-from-markdown";
+import { gfmFromMarkdown } from "mdast-util-gfm";
+import { gfm } from "micromark-extension-gfm";
+import { createElement, Fragment, type ReactNode } from "react";
+
+type Part = ReturnType<typeof fromMarkdown> | ReturnType<typeof fromMarkdown>["children"][number];
+
+const TAGS: Partial<Record<Part["type"], string>> = {
+  blockquote: "blockquote",
+  delete: "del",
+  emphasis: "em",
+  paragraph: "p",
+  strong: "strong",
+  tableCell: "td",
+  tableRow: "tr",
+};
+const SAFE = /^(https?|mailto):/i;
+const EXTENSIONS = { extensions: [gfm()], mdastExtensions: [gfmFromMarkdown()] };
 
 /**
  * Untrusted Markdown of a model or a flow, without HTML, images and scripts. Links open in a new tab;
  * with `links` false an address is a text. Its headings start at `level`, below those of the page.
  */
 export function Markdown({ text, level = 3, links = true }: { text: string; level?: 2 | 3; links?: boolean }) {
-  const heading = (depth: number) => `h${Math.min(level + depth, 6)}` as "h3";
-  return (
-    <div className="markdown">
-      <ReactMarkdown
-        remarkPlugins={[remarkGfm]}
-        rehypePlugins={[rehypeSanitize]}
-        skipHtml
-        disallowedElements={links ? ["img", "input"] : ["img", "input", "a"]}
-        unwrapDisallowed={!links}
-        components={{
-          h1: heading(0),
-          h2: heading(1),
-          h3: heading(2),
-          h4: heading(3),
-          a: ({ href, children }) => (
-            <a href={href} target="_blank" rel="noopener noreferrer nofollow">
-              {children}
-            </a>
-          ),
-        }}
-      >
-        {text}
-      </ReactMarkdown>
-    </div>
-  );
+  const root = fromMarkdown(text, EXTENSIONS);
+  const addresses = new Map<string, string>();
+  for (const one of root.children) if (one.type === "definition") addresses.set(one.identifier, one.url);
+  const drawnAll = (parts: Part[]): ReactNode => createElement(Fragment, null, ...parts.map(drawn));
+  const linked = (address: string, inside: ReactNode) =>
+    links && SAFE.test(address) ? (
+      <a href={address} target="_blank" rel="noopener noreferrer nofollow">
+        {inside}
+      </a>
+    ) : (
+      inside
+    );
+  const drawn = (part: Part): ReactNode => {
+    const inside = "children" in part ? drawnAll(part.children) : null;
+    const tag = TAGS[part.type];
+    if (tag) return createElement(tag, null, inside);
+    switch (part.type) {
+      case "text":
+        return part.value;
+      case "heading":
+        return createElement(`h${Math.min(level + part.depth - 1, 6)}`, null, inside);
+      case "list":
+        return createElement(part.ordered ? "ol" : "ul", { start: part.start ?? undefined }, inside);
+      case "listItem":
+        // The paragraphs of an item without blank lines are lines.
+        if (part.spread) return <li>{inside}</li>;
+        return createElement(
+          "li",
+          null,
+          ...part.children.map((one) => (one.type === "paragraph" ? drawnAll(one.children) : drawn(one))),
+        );
+      case "table": {
+        const [head, ...rows] = part.children;
+        const heads = head?.children.map((cell) => createElement("th", null, drawnAll(cell.children))) ?? [];
+        return (
+          <table>
+            <thead>{createElement("tr", null, ...heads)}</thead>
+            <tbody>{drawnAll(rows)}</tbody>
+          </table>
+        );
+      }
+      case "inlineCode":
+        return <code>{part.value}</code>;
+      case "code":
+        return (
+          <pre>
+            <code>{part.value}</code>
+          </pre>
+        );
+      case "break":
+        return <br />;
+      case "thematicBreak":
+        return <hr />;
+      case "link":
+        return linked(part.url, inside);
+      case "linkReference":
+        return linked(addresses.get(part.identifier) ?? "", inside);
+      case "footnoteReference":
+        return `[${part.label ?? part.identifier}]`;
+      default:
+        return inside;
+    }
+  };
+  return <div className="markdown">{drawn(root)}</div>;
 }

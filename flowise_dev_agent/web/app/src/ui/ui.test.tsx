@@ -39,3 +39,15 @@ it("P70: renders model output without HTML, images, scripts or dangerous links",
   expect(screen.getByRole("heading", { level: 3 }).textContent).toContain("Title");
   expect(container.querySelectorAll("td")).toHaveLength(2);
 });
+
+it("draws what models write", () => {
+  const text =
+    "1. one\n2. two\n\n[docs][a] ~~old~~ `x`\n\n> said\n\n```js\n1 < 2\n```\n\n- [x] done\n\n[a]: https://docs.flowiseai.com";
+  const { container } = render(<Markdown text={text} />);
+  expect(container.querySelector(".markdown")?.innerHTML.replace(/\n/g, "")).toBe(
+    '<ol start="1"><li>one</li><li>two</li></ol>' +
+      '<p><a href="https://docs.flowiseai.com" target="_blank" rel="noopener noreferrer nofollow">docs</a> ' +
+      "<del>old</del> <code>x</code></p><blockquote><p>said</p></blockquote>" +
+      "<pre><code>1 &lt; 2</code></pre><ul><li>done</li></ul>",
+  );
+});
