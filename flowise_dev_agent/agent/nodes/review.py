@@ -349,12 +349,12 @@ def _is_unwritten(state: AgentState) -> bool:
 
 
 async def _difference(state: AgentState, context: AgentContext) -> Difference | None:
-    """Difference between the original flow and the current one, over all iterations."""
+    """Difference between the original flow, if there was one, and the current one, over all iterations."""
     write = state.write
-    if write.original_sha is None or (state.plan.current.leaves_nodes and write.original_sha == write.current_sha):
+    if state.plan.current.leaves_nodes and write.original_sha == write.current_sha:
         return state.check.change
     before, after = [
-        GraphIR.from_flow_data(await context.blobs.get(str(sha256)))
+        GraphIR.from_flow_data(await context.blobs.get(sha256)) if sha256 else GraphIR.empty()
         for sha256 in (write.original_sha, write.current_sha)
     ]
     return changes(before, after)

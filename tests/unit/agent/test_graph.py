@@ -419,6 +419,8 @@ async def test_p04_a_flow_bug_iterates_on_the_same_chatflow_without_a_new_approv
     nodes = {node["id"]: node["data"]["inputs"] for node in json.loads(row.flow_data)["nodes"]}
     assert str(nodes["chatOpenAI_0"]["temperature"]) == "0.1"
     assert nodes["chatOpenAI_0"]["modelName"] == "gpt-4o-mini"
+    # The difference is that of the session, not of its last round.
+    assert {one["id"] for one in review["data"]["change"]["added"]} == nodes.keys()
     assert (await bench.state()).iteration == 1
     assert bench.reasoner.seen["patch"][1].flow.existing.keys() == {
         "chatOpenAI_0",
