@@ -107,7 +107,7 @@ def _in_code_only(plan: Plan, base: GraphIR, schemas: Schemas) -> list[str]:
     quiet, called = set[str](), set[str]()
     for value in plan.values_and_code:
         schema = schemas.get(types.get(value.node_id, ""))
-        kind = kind_of(value.param, definition_of(schema, value.param))
+        kind = kind_of(value.param, definition_of(schema, value.param), schema.name if schema else "")
         only_text = kind is FieldKind.CODE and not _CALLS.search(str(value.value))
         (quiet if only_text else called).update(one.origin for one in reached(value.param, value.value, schema))
     return sorted(quiet - called)

@@ -1,8 +1,8 @@
 """Kinds of fields whose values act: code, commands, addresses, files of the server, secrets, parts of requests.
 
-One table of the names that node types give them. A test compares it with the catalogue: a new field whose name looks
-like one of these is classified, or stands among the plain ones. A field of an unknown type goes by the words of its
-name.
+One table of the names that node types give them, and one of names that mean something else in a type. A test compares
+them with the catalogue: a new field whose name looks like one of these is classified, or stands among the plain ones. A
+field of an unknown type goes by the words of its name.
 """
 
 import re
@@ -37,7 +37,7 @@ _TABLE: Final[Mapping[FieldKind, str]] = {
     "customToolFunc condition conditionFunction messageHistory messageHistoryCode updateStateMemoryCode "
     "stateMemoryCode",
     FieldKind.COMMAND: "mcpServerConfig arguments",
-    FieldKind.ADDRESS: "webPath openApiLink yamlLink repoLink",
+    FieldKind.ADDRESS: "webPath openApiLink yamlLink repoLink githubInstanceApi",
     FieldKind.FILE: "folderPath databaseFilePath caPemPath clientKeyPath clientPemPath",
     FieldKind.SECRET: "bearerToken callbackSecret webhookSecret unstructuredAPIKey",
     FieldKind.REQUEST: "headers requestsGetHeaders requestsPostHeaders requestsPutHeaders requestsDeleteHeaders "
@@ -49,6 +49,10 @@ _TABLE: Final[Mapping[FieldKind, str]] = {
     "destinationFolderIdMoveMessage destinationFolderIdCopyMessage parentFolderId folderId notionFolder jsonSchema",
 }
 _KINDS: Final = {name: kind for kind, names in _TABLE.items() for name in names.split()}
+#: Fields that mean something else in one type than in the others.
+_OF_TYPE: Final[Mapping[str, FieldKind]] = dict.fromkeys(
+    ("faiss.basePath", "simpleStoreLlamaIndex.basePath"), FieldKind.FILE
+)
 #: Kinds by the words of a name.
 _WORDS: Final = {
     **dict.fromkeys(("code", "javascript", "script", "function"), FieldKind.CODE),
@@ -67,9 +71,9 @@ _ADDRESS: Final = re.compile(
 _WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 
 
-def kind_of(name: str, definition: InputEntry | None = None) -> FieldKind:
-    """Kind of a field, by the table, else by its definition and the words of its name."""
-    if kind := classified(name):
+def kind_of(name: str, definition: InputEntry | None = None, type_: str = "") -> FieldKind:
+    """Kind of a field of a node type, by the tables, else by its definition and the words of its name."""
+    if kind := classified(name, type_):
         return kind
     if definition is not None:
         if definition["type"] == "password":
@@ -81,9 +85,9 @@ def kind_of(name: str, definition: InputEntry | None = None) -> FieldKind:
     return next((_WORDS[word] for word in reversed(words_of(name)) if word in _WORDS), FieldKind.PLAIN)
 
 
-def classified(name: str) -> FieldKind | None:
-    """Kind of a field that the table or the pattern of addresses has."""
-    return _KINDS.get(name) or (FieldKind.ADDRESS if _ADDRESS.search(name) else None)
+def classified(name: str, type_: str = "") -> FieldKind | None:
+    """Kind of a field that the tables or the pattern of addresses have."""
+    return _OF_TYPE.get(f"{type_}.{name}") or _KINDS.get(name) or (FieldKind.ADDRESS if _ADDRESS.search(name) else None)
 
 
 def looks_acting(name: str) -> bool:

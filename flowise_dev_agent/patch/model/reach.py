@@ -48,9 +48,9 @@ def reached(path: str, value: JsonValue, schema: NodeSchema | None) -> list[Addr
     definition = definition_of(schema, path)
     found = [
         address
-        for name, text, inside_json in _fields(path, value)
+        for name, text, inside_json, type_ in _fields(path, value, schema.name if schema else "")
         if inside_json or not _is_prose(name, path, definition, schema)
-        for address in _addresses(text, bare=_is_address(name, definition))
+        for address in _addresses(text, bare=_is_address(name, definition, type_))
     ]
     return sorted(set(found))
 
@@ -83,7 +83,7 @@ class Acting(NamedTuple):
 def acting(path: str, value: JsonValue, schema: NodeSchema | None) -> Iterator[Acting]:
     """Values that act, wherever they stand in the value of a field: in rows, nested settings and JSON."""
     names = _SEGMENTS.findall(path) or [""]
-    kinds = [kind_of(names[0], definition_of(schema, path))]
+    kinds = [kind_of(names[0], definition_of(schema, path), schema.name if schema else "")]
     kinds += [_kind_inside(name, around) for around, name in pairwise(names)]
     if kind := next((kind for kind in kinds if kind in GUARDED), None):
         yield from _filled(kind, path, value)
@@ -98,8 +98,9 @@ def _acting_inside(path: str, value: JsonValue, kind: FieldKind, deep: int) -> I
         elif kind is FieldKind.ADDRESS and not _addresses(value, bare=True):
             yield from _filled(FieldKind.FILE, path, value)
     elif isinstance(value, dict):
+        type_ = _component(path, value)
         for name, item in value.items():
-            found = _kind_inside(name, path)
+            found = _kind_inside(name, path, type_)
             where = f"{path}.{name}"
             yield from _filled(found, where, item) if found in GUARDED else _acting_inside(where, item, found, deep)
     elif isinstance(value, list):
@@ -107,9 +108,15 @@ def _acting_inside(path: str, value: JsonValue, kind: FieldKind, deep: int) -> I
             yield from _acting_inside(path, item, kind, deep)
 
 
-def _kind_inside(name: str, around: str) -> FieldKind:
+def _kind_inside(name: str, around: str, type_: str = "") -> FieldKind:
     """Kind of a field inside another one. The settings of a nested node are its fields; other keys are anybody's."""
-    return kind_of(name) if around.endswith("Config") else classified(name) or FieldKind.PLAIN
+    return kind_of(name, type_=type_) if around.endswith("Config") else classified(name) or FieldKind.PLAIN
+
+
+def _component(path: str, settings: Mapping[str, JsonValue]) -> str:
+    """Type of the node that settings are of, which they name themselves; empty if they do not."""
+    owner, is_config, _ = path.rpartition(".")[2].partition("Config")
+    return str(settings.get(owner) or "") if is_config else ""
 
 
 def _filled(kind: FieldKind, path: str, value: JsonValue) -> Iterator[Acting]:
@@ -175,9 +182,9 @@ def _addresses(text: str, *, bare: bool) -> list[Address]:
     return [] if stands_in(text) else addresses_in(text) or bare_address(text)
 
 
-def _is_address(name: str, definition: InputEntry | None) -> bool:
+def _is_address(name: str, definition: InputEntry | None, type_: str) -> bool:
     last = name.rpartition(".")[2]
-    if kind_of(last) is FieldKind.ADDRESS:
+    if kind_of(last, type_=type_) is FieldKind.ADDRESS:
         return True
     shown = (
         (definition.get("default"), definition.get("placeholder")) if definition and definition["name"] == last else ()
@@ -197,25 +204,26 @@ def _is_prose(name: str, path: str, definition: InputEntry | None, schema: NodeS
 
 def _named_by(values: Mapping[str, JsonValue], field: re.Pattern[str]) -> Iterator[str]:
     for path, value in values.items():
-        for name, text, _ in _fields(path, value):
+        for name, text, *_ in _fields(path, value):
             if field.search(name.rpartition(".")[2]) and text and not stands_in(text):
                 yield text
 
 
 def _fields(
-    name: str, value: JsonValue, *, inside_json: bool = False, deep: int = 0
-) -> Iterator[tuple[str, str, bool]]:
-    """Yield (field name, text, inside JSON text) for every string in a value."""
+    name: str, value: JsonValue, type_: str = "", *, inside_json: bool = False, deep: int = 0
+) -> Iterator[tuple[str, str, bool, str]]:
+    """Yield (field name, text, inside JSON text, node type) for every string in a value."""
     if isinstance(value, str):
-        yield name, value, inside_json
+        yield name, value, inside_json, type_
         if deep < _DEEPEST and (inner := _parsed(value)) is not None:
-            yield from _fields(name, inner, inside_json=True, deep=deep + 1)
+            yield from _fields(name, inner, type_, inside_json=True, deep=deep + 1)
     elif isinstance(value, dict):
+        inner_type = _component(name, value)
         for key, item in value.items():
-            yield from _fields(f"{name}.{key}", item, inside_json=inside_json, deep=deep)
+            yield from _fields(f"{name}.{key}", item, inner_type, inside_json=inside_json, deep=deep)
     elif isinstance(value, list):
         for item in value:
-            yield from _fields(name, item, inside_json=inside_json, deep=deep)
+            yield from _fields(name, item, type_, inside_json=inside_json, deep=deep)
 
 
 def _pairs(value: Any, deep: int = 0) -> Iterator[tuple[str, Any]]:

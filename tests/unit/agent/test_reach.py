@@ -19,7 +19,9 @@ from flowise_dev_agent.patch import (
     compile_ops,
 )
 from flowise_dev_agent.patch.model.addresses import Address, addresses_in
-from flowise_dev_agent.patch.model.reach import is_setting, reached
+from flowise_dev_agent.patch.model.field_kinds import FieldKind, classified, free_texts
+from flowise_dev_agent.patch.model.reach import acting, is_setting, reached
+from flowise_dev_agent.schemas.base import JsonValue
 from flowise_dev_agent.schemas.plan import Plan
 from tests.unit.agent.test_plan_binding import CHAT, contract, planned, value
 
@@ -173,10 +175,34 @@ def test_an_address_of_the_plan_is_covered_without_a_dot_too(catalogue: NodeStor
 def test_words_paths_and_placeholders_are_no_hosts(catalogue: NodeStore) -> None:
     said = "look at https://files.example.com, then read overrideConfig.sessionId"
     assert addresses_in(said) == [Address("https://files.example.com")]
-    schema = catalogue.schemas["faiss"]
+    schema = catalogue.schemas["chatLocalAI"]
     open_ = ("./index", "[PLACEHOLDER: the address]", "[PLACEHOLDER: the address, with https://]")
     assert [reached("basePath", one, schema) for one in open_] == [[], [], []]
     assert reached("basePath", "internal.example/x", schema) == [Address("internal.example")]
+
+
+@pytest.mark.parametrize("path", ["/data/index", "index", "shop.example/index"])
+def test_a_folder_of_the_server_is_a_file_and_no_host(path: str, catalogue: NodeStore) -> None:
+    for type_ in ("faiss", "simpleStoreLlamaIndex"):
+        assert reached("basePath", path, catalogue.schemas[type_]) == []
+        assert [one.kind for one in acting("basePath", path, catalogue.schemas[type_])] == [FieldKind.FILE]
+    rows: JsonValue = [{"vectorStore": "faiss", "vectorStoreConfig": {"vectorStore": "faiss", "basePath": path}}]
+    agent = catalogue.schemas["agentAgentflow"]
+    assert reached("agentKnowledgeVSEmbeddings", rows, agent) == []
+    assert [one.kind for one in acting("agentKnowledgeVSEmbeddings", rows, agent)] == [FieldKind.FILE]
+
+
+def test_each_base_path_is_an_address_unless_its_label_says_where_it_stores(catalogue: NodeStore) -> None:
+    labels = {
+        type_: str(entry["label"])
+        for type_, schema in catalogue.schemas.items()
+        for entry in free_texts(schema.input_definitions)
+        if entry["name"].casefold() == "basepath"
+    }
+    folders = {
+        type_ for type_ in labels for name in ("basePath", "basepath") if classified(name, type_) is FieldKind.FILE
+    }
+    assert folders == {type_ for type_, label in labels.items() if "Path to" in label} != set()
 
 
 def test_only_a_type_that_needs_code_runs_code(catalogue: NodeStore) -> None:
