@@ -54,9 +54,11 @@ _NOTES_ON: Final[Mapping[str, str]] = {
     "`model` compares by meaning instead, with a call for each line; the refused message stays in the history",
     "fewShotPromptTemplate": "no output parser, no values: one placeholder in prefix and suffix, for the question",
     **dict.fromkeys(
-        ("structuredOutputParser", "advancedStructuredOutputParser", "customListOutputParser"),
+        ("structuredOutputParser", "customListOutputParser"),
         "an answer in another form is an error; autofixParser asks once more",
     ),
+    "advancedStructuredOutputParser": "an answer in another form, also a null, is an error; .optional() for what may "
+    "be missing, .nullable() is lost; no dot in a text",
     "chainTool": "gives the agent's input to no placeholder of an llmChain",
     "ChatflowTool": "an error of the other flow is an empty answer; useQuestionFromChat drops the agent's own input",
     "currentDateTime": "the server's time, as a rule UTC",

@@ -9,7 +9,7 @@ from flowise_dev_agent.patch.model.findings import Finding, error
 from flowise_dev_agent.patch.model.json_text import unbalanced
 from flowise_dev_agent.patch.model.placeholders import stands_in
 from flowise_dev_agent.patch.model.references import has_variable
-from flowise_dev_agent.patch.model.values import is_empty, without_markup
+from flowise_dev_agent.patch.model.values import is_empty, shown, without_markup
 from flowise_dev_agent.patch.validate.context import FlowContext, rule
 
 #: Smallest and largest value by field name; None is no bound.
@@ -41,6 +41,10 @@ _ZOD_FIELD: Final = ("advancedStructuredOutputParser", "exampleJson")
 _ZOD_WORD = re.compile(r"\bz\.([A-Za-z_]{1,40})")
 _COMMENT = re.compile(r"//[^\n]*")
 _ZOD_TYPES: Final = frozenset({"string", "number", "boolean", "date", "enum", "object", "array", "int"})
+#: Measured on Flowise 3.1.4: it refuses `nullable` behind a list or an object, drops it without a word elsewhere, and
+#: then refuses each null; and it splits what stands behind a type at each dot, those inside of its texts included.
+_DROPPED: Final = re.compile(r"\.(nullable|nullish)\b")
+_DOTTED: Final = re.compile(r"(\}\s{0,9}\)\.describe\(\s{0,9})?\"([^\"]*)\"")
 #: Line terminators of the server's regular expression.
 _LINES = re.compile("[\n\r\u2028\u2029]")
 #: Measured on Flowise 3.1.4: 16 KB of `{{` are 1.3e8 steps and 0.09 s, 128 KB are 8.6e9 and 5.6 s.
@@ -134,7 +138,7 @@ def zod(flow: FlowContext) -> Iterator[Finding]:
                 f"`{_ZOD_FIELD[1]}` cannot be read: {why}.",
                 where=node.id,
                 field=_ZOD_FIELD[1],
-                hint='For example z.object({ title: z.string().describe("the title"), score: z.number() })',
+                hint='For example z.object({ title: z.string().describe("the title"), score: z.number().optional() })',
             )
 
 
@@ -144,7 +148,13 @@ def _broken_schema(text: str) -> str:
     if problem := unbalanced(text):
         return problem
     unknown = next((word for word in _ZOD_WORD.findall(text) if word not in _ZOD_TYPES), "")
-    return f"z.{unknown} is not one of z.{', z.'.join(sorted(_ZOD_TYPES))}" if unknown else ""
+    if unknown:
+        return f"z.{unknown} is not one of z.{', z.'.join(sorted(_ZOD_TYPES))}"
+    if lost := _DROPPED.search(text):
+        return f".{lost[1]}() is lost and a null is refused; .optional() is for a field that may be left out"
+    if dotted := next((words for of_object, words in _DOTTED.findall(text) if "." in words and not of_object), ""):
+        return f"the text {shown(dotted)!r} has a dot, where it would be split"
+    return ""
 
 
 def _number(value: Any) -> float | None:

@@ -75,6 +75,24 @@ def test_an_address_that_the_person_is_to_fill_in_is_no_mistake(schemas: Schemas
         assert found & {"ADDRESS_WITHOUT_SCHEME"} == codes
 
 
+@pytest.mark.parametrize(
+    ("field", "codes"),
+    [
+        ("z.number().nullable()", {"BAD_ZOD_SCHEMA"}),
+        ('z.string().nullish().describe("the price")', {"BAD_ZOD_SCHEMA"}),
+        ("z.array(z.object({b: z.string().nullable()}))", {"BAD_ZOD_SCHEMA"}),
+        ("z.number().min(1).optional()", set[str]()),
+        ('z.string().describe("price, in euros")', set[str]()),
+    ],
+)
+def test_a_schema_loses_nothing_that_the_server_does_not_read(field: str, codes: set[str], schemas: Schemas) -> None:
+    type_ = "advancedStructuredOutputParser"
+    op = AddNode(node_name=type_, node_id=f"{type_}_0", params={"exampleJson": f"z.object({{a: {field}}})"})
+    text = compile_ops(GraphIR.empty(), [op], schemas).flow_data
+    found = {one.code for one in validate_flow(text, schemas=schemas, credentials=None, kind="CHATFLOW")}
+    assert found & {"BAD_ZOD_SCHEMA"} == codes
+
+
 @pytest.mark.parametrize("mistake", ELSEWHERE)
 def test_a_mistake_that_a_flow_alone_does_not_show_has_its_test(mistake: str) -> None:
     file, test = ELSEWHERE[mistake]
