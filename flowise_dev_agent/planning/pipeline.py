@@ -17,6 +17,7 @@ from flowise_dev_agent.planning.passes.feasibility import (
     lacking_variables,
 )
 from flowise_dev_agent.planning.passes.files_to_come import files_to_come
+from flowise_dev_agent.planning.passes.idle_settings import idle_settings
 from flowise_dev_agent.planning.passes.images import images
 from flowise_dev_agent.planning.passes.mappings import mappings
 from flowise_dev_agent.planning.passes.model_ends import current_models, default_models, ending_models
@@ -68,6 +69,7 @@ OF_TAKEN_PLAN: Final[Sequence[Pass]] = (
     files_to_come,
     personal_data,
     default_models,
+    idle_settings,
     ending_models,
     started_tests,
 )
