@@ -27,8 +27,6 @@ _SENTENCE_END: Final = re.compile(r"(?<=[.!?])\s+")
 _IN_ROW: Final = re.compile(r"(.+)\[\d+\]\.(\w+)")
 _NUMBER: Final = re.compile(r"\[(\d+)\]\.\w+$")
 _ROLES: Final = ("system", "developer", "user", "assistant")
-#: End of a paragraph in the editor's markup.
-_PARAGRAPH: Final = re.compile(r"</p>\s*")
 _VARIABLE: Final = re.compile(r"\{\{\s*([^{}]{1,200}?)\s*\}\}")
 #: Labels of fields and options.
 Words: TypeAlias = Mapping[str, str]
@@ -197,7 +195,7 @@ class ValueText:
                 return self._readable(given, words, name, between)
         if value.startswith("data:") and stands_in(value):
             return self._said("plan.file_to_come")
-        value = without_id(value if self._full else _plain(value))
+        value = without_id(value if self._full else without_markup(value))
         chosen = words.get(f"{name}={value}") or self._names.get(value)
         if is_uuid(value) and not chosen:
             return self._said("plan.chosen_by_id")
@@ -209,11 +207,6 @@ class ValueText:
             f"{name} ({self._verbatim(item)})" if isinstance(item, dict) else f"{name}: {self._readable(item)}"
             for name, item in fields.items()
         )
-
-
-def _plain(text: str) -> str:
-    """The text as it reads, without the markup that the editor writes in some fields."""
-    return without_markup(_PARAGRAPH.sub("\n", text)) if _PARAGRAPH.search(text) else text
 
 
 def _row(fields: Mapping[str, str], words: Words) -> str:

@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from html import unescape
 from typing import Any
 
 from flowise_dev_agent.patch.model.flow_data import InputEntry, OptionEntry, Values
@@ -14,8 +15,13 @@ from flowise_dev_agent.patch.model.suggest import closest, fold
 from flowise_dev_agent.patch.model.visibility import is_visible
 
 _VARIABLE = re.compile(r"\{\{[^{}]*\}\}")
-#: HTML tags, which the editor writes around some texts.
+#: How the server tells HTML of its editor from a text, also from one with tags in it such as `<rules>`.
+_EDITOR_TEXT = re.compile(r"\s*<(?:p|div|h[1-6]|ul|ol|blockquote|pre|table)\b", re.IGNORECASE)
 _MARKUP = re.compile(r"<[^<>]*>")
+_LINE_END = re.compile(r"<br\b[^<>]*>|</li>", re.IGNORECASE)
+_BLOCK_END = re.compile(r"</(?:p|div|h[1-6]|ul|ol|blockquote|pre|table)>\s*", re.IGNORECASE)
+_ITEM = re.compile(r"<li\b[^<>]*>", re.IGNORECASE)
+_BLANK_LINES = re.compile(r"\n\s*\n")
 _SHOWN_LENGTH = 60
 #: Options are listed in full up to this number.
 _LISTED_OPTIONS = 30
@@ -39,12 +45,15 @@ def is_empty(value: Any) -> bool:
 
 
 def without_markup(text: str) -> str:
-    """The text as the server reads it, without the HTML that the editor writes in some fields.
+    """The text as the server reads it: HTML of its editor without tags and entities, other texts as they are.
 
-    >>> without_markup("<p>11</p>")
-    '11'
+    >>> without_markup('<p>Be &lt;kind&gt;.</p><p>Ask <span data-type="mention">{{ question }}</span> </p>')
+    'Be <kind>.\\n\\nAsk {{ question }}'
     """
-    return _MARKUP.sub("", text).strip()
+    if not _EDITOR_TEXT.match(text):
+        return text.strip()
+    lines = _LINE_END.sub("\n", _BLOCK_END.sub("\n\n", _ITEM.sub("- ", text)))
+    return _BLANK_LINES.sub("\n\n", unescape(_MARKUP.sub("", lines))).strip()
 
 
 def on_one_line(text: str) -> str:

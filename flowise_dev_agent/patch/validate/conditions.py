@@ -20,8 +20,6 @@ _STRUCTURED: Final[Mapping[str, str]] = {"number": "number", "boolean": "boolean
 _MAY_BE_MISSING: Final = re.compile(
     r"\{\{\s*((?:\$form\.|\$webhook\.|[A-Za-z0-9_]{1,100}\.output\.http\.data[.\[])[^{}\s]{1,200})\s*\}\}"
 )
-#: The editor's HTML for a text of several paragraphs.
-_EDITOR_TEXT: Final = re.compile(r"\s*<(?:p|div|h[1-6]|ul|ol|blockquote|pre|table)\b", re.IGNORECASE)
 #: Longer texts are not checked: nobody compares with them, and some of the patterns below take quadratic time.
 _COMPARED_CHARS: Final = 300
 #: Patterns that the server removes from both sides of a text comparison, in its order (remove-markdown).
@@ -96,7 +94,7 @@ def conditions(flow: FlowContext) -> Iterator[Finding]:
             pattern = row.get("value2")
             if not isinstance(pattern, str) or has_variable(pattern):
                 continue
-            text = without_markup(pattern) if _EDITOR_TEXT.match(pattern) else pattern
+            text = without_markup(pattern)
             if compared in (None, "", "string") and (change := _changed_by_markdown(text, row.get("operation"))):
                 make, message, hint = change
                 where = f"{field}.value2"
@@ -143,7 +141,7 @@ def _type_of_field(flow: FlowContext, value: Any) -> str | None:
     """The type that a value with variables has when the server compares it; None if that is not known."""
     if not isinstance(value, str) or not has_variable(value):
         return None
-    text = (without_markup(value) if _EDITOR_TEXT.match(value) else value).strip()
+    text = without_markup(value)
     if not _TYPED.fullmatch(text):
         return "string"
     match = _FIELD.fullmatch(text)

@@ -112,7 +112,11 @@ export default defineConfig({
             { name: "base", test: SHARED },
             { name: "parts", test: /src\/ui\//, minShareCount: 4 },
             // What several views share, without libraries: small files compress badly.
-            { name: "work", test: /src\/(flow|session|sessions)\/(?!arrange)\w+\.ts$/, minShareCount: 2 },
+            {
+              name: "work",
+              test: /src\/(flow|session|sessions)\/(?!arrange|readable|stepText)\w+\.ts$/,
+              minShareCount: 2,
+            },
             {
               name: "shown",
               test: /src\/(flow|session)\/(?!FlowThumbnail|icons|MarkBadge|ReachButton|PlainOperation)\w+\.tsx$/,
@@ -130,5 +134,5 @@ export default defineConfig({
     },
   },
   server: { fs: { allow: [".", "../../texts"] }, proxy: { [API.source]: "http://127.0.0.1:8000" } },
-  test: { environment: "jsdom", include: ["src/**/*.test.{ts,tsx}"], isolate: false },
+  test: { environment: "jsdom", testTimeout: 20_000, include: ["src/**/*.test.{ts,tsx}"], isolate: false },
 });

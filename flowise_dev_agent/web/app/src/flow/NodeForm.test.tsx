@@ -22,6 +22,11 @@ const FORM: Schema = {
         },
       },
     },
+    messages: {
+      title: "Messages",
+      type: "array",
+      items: { properties: { content: { title: "Content", type: "string", "x-rows": 4, "x-variables": true } } },
+    },
     lines: {
       title: "Lines",
       type: "array",
@@ -59,8 +64,9 @@ const params = (values: Record<string, unknown>) =>
     cut: JSON.stringify(value).includes("(hidden)"),
   }));
 const AGENT = node("agent_0", {
-  name: "agent",
+  name: "agentAgentflow",
   params: params({
+    messages: [{ content: "<p>Be &lt;kind&gt;.</p>" }, { content: "<p>As  it is</p>" }],
     tools: [
       { chosen: "search", chosenConfig: { chosen: "search", most: 5 } },
       { chosen: "sum", human: true },
@@ -97,10 +103,10 @@ beforeEach(async () => {
   const give = (name: string, form: Schema) =>
     client.setQueryData(nodeType(name, "here").queryKey, { form, node: { label: name } } as never);
   const list = (param: string, ...names: string[]) =>
-    client.setQueryData(nodeOptions("agent", param, "here").queryKey, {
+    client.setQueryData(nodeOptions("agentAgentflow", param, "here").queryKey, {
       options: names.map((name) => ({ name, label: name })),
     } as never);
-  give("agent", FORM);
+  give("agentAgentflow", FORM);
   give("search", { properties: { most: { title: "Most results", type: "number" } } });
   give("sum", { properties: {} });
   give("large", { properties: { heat: { title: "Temperature", type: "number" } } });
@@ -181,30 +187,46 @@ it("does not offer a list with a secret, which would be lost, and sends a creden
   ]);
 });
 
-it("shows what the flow has, and never a default of the type as its value", async () => {
-  const prompt = await waitFor(() => {
-    const place = document.querySelector<HTMLElement>('[data-field="prompt"]');
+/** The editor of a field, once it is there. */
+const editorOf = (field: string) =>
+  waitFor(() => {
+    const place = document.querySelector<HTMLElement>(`[data-field="${field}"]`);
     const content = place?.querySelector(".code-field")?.shadowRoot?.querySelector<HTMLElement>(".cm-content");
     if (!place || !content) throw new Error("the editor is not there yet");
     return { place, content };
   });
+function write(content: HTMLElement, insert: string) {
+  const view = EditorView.findFromDOM(content);
+  act(() => {
+    view?.dispatch({ changes: { from: 0, insert } });
+    content.dispatchEvent(new FocusEvent("blur"));
+  });
+}
+
+it("shows a text of a step without markup, and leaves each byte of those that are not written", async () => {
+  const { place, content } = await editorOf("messages[0].content");
+  expect(place.querySelector("[name=content]")).toHaveProperty("value", "Be <kind>.");
+  write(content, "");
+  expect(sent).toEqual([]);
+  write(content, "Hello. ");
+  expect(sent).toEqual([set("messages", [{ content: "Hello. Be <kind>." }, { content: "<p>As  it is</p>" }])]);
+});
+
+it("shows what the flow has, and never a default of the type as its value", async () => {
+  const prompt = await editorOf("prompt");
   expect(prompt.place.querySelector("[name=prompt]")).toHaveProperty("value", "");
   expect(prompt.content.getAttribute("aria-label")).toBe("Prompt");
   expect(screen.getByText("Not set. Default: You are a helpful assistant.")).toBeTruthy();
   expect(screen.getByLabelText("Limit")).toHaveProperty("value", "");
   expect(screen.getByLabelText("Style").closest("details")).toBeTruthy();
   expect(prompt.place.closest("details")).toBeNull();
-  const view = EditorView.findFromDOM(prompt.content);
-  act(() => {
-    view?.dispatch({ changes: { from: 0, insert: "Be kind." } });
-    prompt.content.dispatchEvent(new FocusEvent("blur"));
-  });
+  write(prompt.content, "Be kind.");
   expect(sent).toEqual([set("prompt", "Be kind.")]);
 });
 
 it("keeps what is chosen when the server's options come later", async () => {
   cleanup();
-  const { queryKey } = nodeOptions("agent", "model", "here");
+  const { queryKey } = nodeOptions("agentAgentflow", "model", "here");
   const options = client.getQueryData(queryKey);
   client.removeQueries({ queryKey });
   render(

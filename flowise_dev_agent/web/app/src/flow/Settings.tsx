@@ -9,6 +9,7 @@ import { asked, type FormField, fieldsOf, type Schema, type Values } from "../ui
 import { type Building, BuildingContext } from "./building";
 import { CredentialField } from "./CredentialField";
 import { rowsOf } from "./layout";
+import { shownText, storedText } from "./stepText";
 import { earlier, variablesFor } from "./variables";
 
 const CodeField = lazy(() => import("../ui/CodeField").then((module) => ({ default: module.CodeField })));
@@ -64,20 +65,23 @@ export function Setting({ field, type, instance, values, nodeId, within = "", ne
   const config = schema["x-config"];
   const textOf = (one: FormField, control: TextControl): ReactNode => {
     const language = LANGUAGES[one.schema.format ?? ""] ?? "text";
-    const single = one.kind === "line" && control.value.length <= LINE;
+    // Of a step, and of a tool or a model in one.
+    const rich = language === "text" && (within !== "" || type.endsWith("Agentflow"));
+    const value = rich ? shownText(control.value) : control.value;
+    const lines = (one.schema["x-rows"] ?? 1) > 1;
+    const single = one.kind === "line" && value.length <= LINE && !value.includes("\n");
     if (one.kind !== "text" && !(one.kind === "line" && one.schema["x-variables"])) return null;
     return (
       <>
-        <input type="hidden" name={control.name} value={control.value} />
-        <Suspense fallback={<textarea disabled rows={single ? 1 : 5} value={control.value} aria-label={one.label} />}>
+        <input type="hidden" name={control.name} value={value} />
+        <Suspense fallback={<textarea disabled rows={single ? 1 : 5} value={value} aria-label={one.label} />}>
           <CodeField
-            {...{ language, single }}
+            {...{ language, single, value }}
             label={one.label}
             about={control.about}
-            value={control.value}
             required={control.required}
             variables={variables}
-            onSet={control.onSet}
+            onSet={(text) => control.onSet(rich ? storedText(text, lines) : text)}
           />
         </Suspense>
       </>

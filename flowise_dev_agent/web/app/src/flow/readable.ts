@@ -1,5 +1,6 @@
 /** Lists and settings of a node are JSON; people read them in lines. */
 import { paramLabel } from "./layout";
+import { shownText } from "./stepText";
 
 type Rows = Record<string, unknown>;
 
@@ -13,7 +14,7 @@ const FILE = /^data:([\w.+/-]+);base64,[^,]*(?:,filename:([^,]+))?$/;
 export function readable(text: string): string {
   const file = FILE.exec(text);
   if (file) return file[2] ?? file[1] ?? text;
-  if (!/^[[{]/.test(text)) return text;
+  if (!/^[[{]/.test(text)) return shownText(text);
   try {
     const value: unknown = JSON.parse(text);
     if (isRow(value)) return inWords(value, []);
@@ -39,7 +40,7 @@ const lineOf = (item: unknown): string => {
   if (!isRow(item)) return typeof item === "string" ? readable(item) : JSON.stringify(item);
   const own = Object.entries(item).filter(([, value]) => isSet(value));
   const parts = own.map(([name, value]) =>
-    typeof value === "string" ? value : isRow(value) ? inWords(value, Object.keys(item)) : said(name, value),
+    typeof value === "string" ? shownText(value) : isRow(value) ? inWords(value, Object.keys(item)) : said(name, value),
   );
   return parts.filter(Boolean).join(" · ");
 };
@@ -53,5 +54,5 @@ const inWords = (settings: Rows, before: string[]): string =>
 
 const said = (name: string, value: unknown): string => {
   const label = paramLabel(name);
-  return value === true ? label : `${label} ${typeof value === "string" ? value : JSON.stringify(value)}`;
+  return value === true ? label : `${label} ${typeof value === "string" ? shownText(value) : JSON.stringify(value)}`;
 };
