@@ -11,11 +11,12 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Annotated, Any, Final, Literal, Self, TypeAlias, TypedDict, cast
 
-from pydantic import BeforeValidator, Field, ModelWrapValidatorHandler, model_validator
+from pydantic import AliasChoices, BeforeValidator, Field, ModelWrapValidatorHandler, model_validator
 
 from flowise_dev_agent.agent.stages import Stage
 from flowise_dev_agent.approval.ops import PatchScope
 from flowise_dev_agent.errors import AgentError
+from flowise_dev_agent.flowise.uploads import as_kept
 from flowise_dev_agent.models.capabilities import Loss
 from flowise_dev_agent.patch import Finding, PatchOp
 from flowise_dev_agent.planning.requests import Reasoned
@@ -23,6 +24,7 @@ from flowise_dev_agent.publish import Base
 from flowise_dev_agent.schemas.base import Contract, JsonObject, Kept, KeptText, Outcome, TextCode, Worded
 from flowise_dev_agent.schemas.change import Conflict, Difference
 from flowise_dev_agent.schemas.designs import ChosenStarter, DesignForm, stored_form
+from flowise_dev_agent.schemas.flow_writes import FlowSettings
 from flowise_dev_agent.schemas.interrupts import MissingCredential, TargetCandidate, TargetFlow, WriteMode
 from flowise_dev_agent.schemas.plan import Capability, FunctionSample, Intent, Operation, Plan, PlannedValue
 from flowise_dev_agent.schemas.requests import BY_HAND
@@ -218,6 +220,13 @@ class StaleBase(Worded):
     meanwhile: Difference
 
 
+def _whole_settings(given: object) -> object:
+    """Settings as they are stored now; the release before stored the uploads alone."""
+    if isinstance(given, dict) and not given.keys() <= FlowSettings.model_fields.keys():
+        return FlowSettings(chatbot_config=as_kept(cast("JsonObject", given))(None))
+    return cast("object", given)
+
+
 class WriteState(StatePart):
     """Written flow, and the target of the next write."""
 
@@ -229,8 +238,10 @@ class WriteState(StatePart):
     #: Hash of the flow before the session, and as last read or written.
     original_sha: str | None = None
     current_sha: str | None = None
-    #: Settings of the flow before the session, see `flowise.uploads.kept_settings`.
-    original_settings: JsonObject | None = None
+    #: Settings of the flow before the session; the release before kept the uploads alone.
+    settings_before: Annotated[FlowSettings | None, BeforeValidator(_whole_settings)] = Field(
+        default=None, validation_alias=AliasChoices("settings_before", "original_settings")
+    )
     draft_id: str | None = None
     chatflow_id: str | None = None
     chatflow_name: str | None = None

@@ -82,8 +82,12 @@ class ChatflowUpdate(BaseModel):
     category: str | None = None
     deployed: bool = False
     is_public: bool = False
-    chatbot_config: str = ""
-    api_config: str = ""
+    chatbot_config: str | None = None
+    api_config: str | None = None
+    analytic: str | None = None
+    speech_to_text: str | None = None
+    text_to_speech: str | None = None
+    follow_up_prompts: str | None = None
 
 
 class TemplateRow(TypedDict, total=False):

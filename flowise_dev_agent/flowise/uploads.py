@@ -58,9 +58,9 @@ def kept_settings(config: str | None) -> JsonObject:
     return {name: value for name, value in _read(config).items() if name == _KEY}
 
 
-def takes_files(settings: JsonObject | None) -> bool:
+def takes_files(config: str | None) -> bool:
     """True if people can upload files in a flow with these settings."""
-    return bool(as_dict((settings or {}).get(_KEY)).get("status"))
+    return bool(as_dict(_read(config).get(_KEY)).get("status"))
 
 
 def is_set(change: SettingsChange | None, config: str | None) -> bool:

@@ -4,10 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from pydantic.alias_generators import to_camel
-
 from flowise_dev_agent.errors import InvalidInputError
-from flowise_dev_agent.flowise.flow_tags import without_tags
 from flowise_dev_agent.flowise.models import Chatflow, Credential
 from flowise_dev_agent.patch import TOOL, BindCredential, GraphIR, PatchOp, Schemas, compile_ops
 from flowise_dev_agent.patch.validate.context import Component, FlowContext, ServerThings
@@ -32,17 +29,6 @@ def refuse_missing_files(flow_data: str, base: Chatflow | None) -> None:
             text("error.files_stay", stored=stored),
             hint=text("error.files_stay_hint"),
         )
-
-
-def settings_of(row: Chatflow) -> FlowSettings:
-    """Settings that the server keeps beside a flow, without tags of sessions."""
-    columns = {name: getattr(row, name) or None for name in FlowSettings.model_fields}
-    return FlowSettings(**{**columns, "category": without_tags(row.category) or None})
-
-
-def differing(settings: FlowSettings, others: FlowSettings) -> list[str]:
-    """Columns in which they differ, as Flowise calls them."""
-    return [to_camel(name) for name in FlowSettings.model_fields if getattr(settings, name) != getattr(others, name)]
 
 
 def map_credentials(

@@ -6,18 +6,22 @@ from dataclasses import dataclass, field, replace
 from pydantic.alias_generators import to_camel
 
 from flowise_dev_agent.errors import FlowiseNotFoundError, InvalidInputError, StaleBaseError
+from flowise_dev_agent.flowise.flow_settings import (
+    beside_uploads,
+    columns_for,
+    differing,
+    recorded_before,
+    settings_of,
+)
 from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.flowise.models import Chatflow
 from flowise_dev_agent.flowise.reach import columns_of
-from flowise_dev_agent.flowise.uploads import as_kept
 from flowise_dev_agent.flows.credential_mapping import (
     bind,
-    differing,
     lacking,
     map_credentials,
     map_references,
     refuse_missing_files,
-    settings_of,
     with_credentials,
     with_ids,
 )
@@ -26,7 +30,6 @@ from flowise_dev_agent.knowledge.flow_check import check_flow, excused, server_t
 from flowise_dev_agent.knowledge.nodes import NodeKnowledge
 from flowise_dev_agent.patch import TOOL, Finding, GraphIR, PatchOp, Schemas, compile_ops, payload_sha256
 from flowise_dev_agent.persistence.flow_versions import KeptVersion
-from flowise_dev_agent.schemas.base import JsonObject
 from flowise_dev_agent.schemas.etags import Expected, etag_of
 from flowise_dev_agent.schemas.flow_writes import (
     ApplyToFlow,
@@ -58,7 +61,6 @@ class Proposal:
     references: list[MappedReference] = field(default_factory=list)
     missing: list[MissingThing] = field(default_factory=list)
     settings: FlowSettings = field(default_factory=FlowSettings)
-    kept: JsonObject | None = None
     left_out: list[str] = field(default_factory=list)
     #: Of `base`, beside its text.
     columns: dict[str, str | bool] = field(default_factory=dict[str, str | bool])
@@ -203,7 +205,9 @@ class Proposals:
             base = await self._as_expected(version.instance_id, version.chatflow_id, expected)
         except FlowiseNotFoundError:
             base = None
-        kept = version.settings
+        now = settings_of(base) if base else FlowSettings()
+        wanted = version.flow_settings or recorded_before(now, version.settings)
+        unknown = beside_uploads(now) if base else [to_camel(name) for name in FlowSettings.model_fields]
         return Proposal(
             operation="restore",
             title=f"Restore v{version.version} of '{version.name}'",
@@ -212,9 +216,9 @@ class Proposals:
             type=base.type or "CHATFLOW" if base else GraphIR.from_flow_data(flow_data).kind,
             flow_data=flow_data,
             base=base,
-            settings=FlowSettings(chatbot_config=as_kept(kept)(None)) if kept and base is None else FlowSettings(),
-            kept=kept,
-            left_out=_beside_version(base),
+            settings=FlowSettings() if base else wanted,
+            columns=columns_for(base, wanted) if base else {},
+            left_out=[] if version.flow_settings else unknown,
         )
 
     async def check(self, proposal: Proposal) -> list[Finding]:
@@ -258,12 +262,3 @@ class Proposals:
         instance_id = instance or self._instances.default_id
         self._instances.client(instance_id)
         return instance_id
-
-
-def _beside_version(base: Chatflow | None) -> list[str]:
-    """Columns that a version does not have: of a flow those with a value, of one that is gone all."""
-    if base is None:
-        return [to_camel(name) for name in FlowSettings.model_fields]
-    without_uploads = as_kept({})(base.chatbot_config)
-    config = None if without_uploads == as_kept({})(None) else without_uploads
-    return differing(settings_of(base).model_copy(update={"chatbot_config": config}), FlowSettings())

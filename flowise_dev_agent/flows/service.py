@@ -6,10 +6,10 @@ from typing import Final, TypeVar
 from uuid import UUID
 
 from flowise_dev_agent.errors import InvalidInputError, PatchError, VersionNotFoundError
+from flowise_dev_agent.flowise.flow_settings import settings_of, with_settings
 from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.flowise.reach import reach_of
 from flowise_dev_agent.flows.chat import ChatInput, TryOut
-from flowise_dev_agent.flows.credential_mapping import settings_of
 from flowise_dev_agent.flows.proposals import Proposals, row_etag
 from flowise_dev_agent.flows.search import FlowSearch, facts_of
 from flowise_dev_agent.flows.views import ChatflowLink, change_of, server_of, start_form, starts_by
@@ -22,7 +22,7 @@ from flowise_dev_agent.persistence.read_model import FlowSessionRow, public_stat
 from flowise_dev_agent.redaction import masked
 from flowise_dev_agent.schemas.change import FlowChange, SessionChange
 from flowise_dev_agent.schemas.chat import ChatAnswer
-from flowise_dev_agent.schemas.flow_writes import FlowDocument, FlowOps
+from flowise_dev_agent.schemas.flow_writes import FlowDocument, FlowOps, FlowSettings
 from flowise_dev_agent.schemas.flows import FlowFacts, FlowPage, FlowSession, FlowSummary, FlowView
 from flowise_dev_agent.schemas.reach import FlowReach
 from flowise_dev_agent.texts import text
@@ -148,6 +148,7 @@ class FlowService:
             type=_read(flow_data).kind,
             flow_data=flow_data,
             sha256=version.sha256,
+            settings=version.flow_settings or FlowSettings(),
             updated=version.updated_date,
         )
 
@@ -175,11 +176,13 @@ class FlowService:
         instance_id = rows[0].instance_id
         graphs: list[GraphIR] = []
         names: list[str] = []
+        settings: list[FlowSettings | None] = []
         for reference in (before, after):
             if reference == LIVE:
                 row = await self._instances.client(instance_id).get_chatflow(chatflow_id)
                 graphs.append(_read(row.flow_data))
                 names.append(row.name)
+                settings.append(settings_of(row))
                 continue
             if ":" in reference:
                 version: KeptVersion = _referenced(rows, reference)
@@ -188,9 +191,11 @@ class FlowService:
                 version = numbered or _referenced([], reference)
             graphs.append(await self._graph_of(version))
             names.append(version.name)
+            settings.append(version.flow_settings)
         labels = tuple(text("side.now") if name == LIVE else name.rpartition(":")[2] for name in (before, after))
         shown = await asyncio.to_thread(change_of, graphs[0], graphs[1], labels=(labels[0], labels[1]))
-        return shown.model_copy(update={"before_name": masked(names[0]), "after_name": masked(names[1])})
+        found = with_settings(shown.diff, *settings)
+        return shown.model_copy(update={"diff": found, "before_name": masked(names[0]), "after_name": masked(names[1])})
 
     async def session_change(self, session_id: UUID) -> SessionChange | None:
         """Change of a session to its flow, as of its last question or its end; None if there is no change yet."""

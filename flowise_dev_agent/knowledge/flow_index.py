@@ -12,6 +12,7 @@ from typing import Final, Protocol
 from flowise_dev_agent.errors import FlowiseNotFoundError, FlowiseTimeoutError
 from flowise_dev_agent.flowise.client import FlowiseClient
 from flowise_dev_agent.flowise.flow_list import refresh
+from flowise_dev_agent.flowise.flow_settings import settings_of
 from flowise_dev_agent.flowise.flow_tags import PREFIX, is_draft
 from flowise_dev_agent.flowise.models import Chatflow
 from flowise_dev_agent.flowise.uploads import kept_settings
@@ -198,6 +199,7 @@ def _seen(row: Chatflow) -> SeenFlow | None:
         sha256=sha256,
         updated_date=row.updated_date,
         settings=kept_settings(row.chatbot_config),
+        beside=settings_of(row).columns,
         tags=[clean_text(tag) for tag in row.tags],
         files=_FILES in row.flow_data,
     )

@@ -8,24 +8,24 @@ from typing import Final, LiteralString
 from uuid import UUID
 
 from psycopg.errors import UniqueViolation
-from psycopg.types.json import Jsonb
 
 from flowise_dev_agent.persistence.blobs import Blobs, encoded
-from flowise_dev_agent.persistence.database import Database
+from flowise_dev_agent.persistence.database import Database, jsonb
 from flowise_dev_agent.schemas.base import JsonObject
+from flowise_dev_agent.schemas.flow_writes import FlowSettings
 
 #: The reason of a version that the watch saw.
 WATCHED: Final[LiteralString] = "flowise"
 _COLUMNS: Final[LiteralString] = (
     "session_id, instance_id, chatflow_id, number, name, reason, iteration, sha256, updated_date, created_at, version,"
-    " settings"
+    " settings, beside"
 )
 #: The versions of sessions that the caller sees, and what the watch saw.
 EVERY_VERSION: Final[LiteralString] = f"""
     (SELECT id, {_COLUMNS}, NULL::boolean AS first, false AS moved FROM flow_versions
     UNION ALL
     SELECT id, NULL, instance_id, chatflow_id, NULL, name, '{WATCHED}', 0, sha256, updated_date, created_at, version,
-        settings, first, moved FROM watched_versions)
+        settings, beside, first, moved FROM watched_versions)
 """
 # The text and its version. Of two concurrent inserts with the same number one fails and retries.
 _RECORD: Final = f"""
@@ -35,24 +35,26 @@ _RECORD: Final = f"""
         ON CONFLICT DO NOTHING
     )
     INSERT INTO flow_versions
-        (session_id, instance_id, chatflow_id, number, name, reason, iteration, sha256, updated_date, settings, version)
+        (session_id, instance_id, chatflow_id, number, name, reason, iteration, sha256, updated_date, settings, beside,
+         version)
     SELECT id, %(instance)s, %(chatflow)s,
            COALESCE((SELECT max(number) FROM flow_versions WHERE session_id = %(session)s), 0) + 1,
-           %(name)s, %(reason)s, %(iteration)s, %(sha)s, %(updated)s, %(settings)s,
+           %(name)s, %(reason)s, %(iteration)s, %(sha)s, %(updated)s, %(settings)s, %(beside)s,
            COALESCE((
                SELECT version + (
-                   sha256 <> %(sha)s OR name <> %(name)s OR COALESCE(settings <> %(settings)s, false)
+                   sha256 <> %(sha)s OR name <> %(name)s
+                   OR COALESCE(beside <> %(beside)s, settings <> %(settings)s, false)
                )::int FROM {EVERY_VERSION} AS every
                WHERE instance_id = %(instance)s AND chatflow_id = %(chatflow)s ORDER BY id DESC LIMIT 1
            ), 1)
     FROM sessions
     WHERE id = %(session)s AND NOT EXISTS (
         SELECT 1 FROM (
-            SELECT sha256, name, settings FROM flow_versions
+            SELECT sha256, name, beside FROM flow_versions
             WHERE session_id = %(session)s AND chatflow_id = %(chatflow)s
             ORDER BY number DESC LIMIT 1
         ) AS newest WHERE newest.sha256 = %(sha)s AND newest.name = %(name)s
-        AND newest.settings IS NOT DISTINCT FROM %(settings)s)
+        AND newest.beside = %(beside)s)
 """
 _TRIES: Final = 5
 _AUTHOR: Final = """
@@ -66,7 +68,7 @@ _NUMBERED: Final = f"""
            (SELECT max(version) FROM every) = kept.version AS current,
            (SELECT min(version) FROM every AS earlier
             WHERE earlier.instance_id = kept.instance_id AND earlier.sha256 = kept.sha256 AND earlier.name = kept.name
-            AND earlier.settings IS NOT DISTINCT FROM kept.settings
+            AND COALESCE(earlier.beside = kept.beside, earlier.settings IS NOT DISTINCT FROM kept.settings)
             AND earlier.version < kept.version) AS same_as,
            NULLIF(before.name, kept.name) AS renamed_from, before.sha256 = kept.sha256 AS same_text,
            {_AUTHOR}
@@ -84,7 +86,7 @@ _NUMBERED: Final = f"""
 """
 _OF_CHATFLOW: Final = f"""
     SELECT {_COLUMNS}, {_AUTHOR} FROM {EVERY_VERSION} AS kept WHERE chatflow_id = %(chatflow)s
-    AND (%(version)s::int IS NULL OR version = %(version)s) ORDER BY id
+    AND (%(version)s::int IS NULL OR version = %(version)s)
 """
 
 
@@ -107,13 +109,20 @@ class KeptVersion:
     created_at: datetime
     #: Number over all sessions, shown to people.
     version: int
-    #: Settings that the flow had, see `flowise.uploads.kept_settings`; None: not recorded.
+    #: Of the settings `fullFileUpload` alone, which is all that earlier releases record; None: not even that.
     settings: JsonObject | None
+    #: Settings of the flow by column; None: not recorded.
+    beside: JsonObject | None
 
     @property
     def label(self) -> str:
         """`v1.0`, `v2.0`, ... counted within the session; '' without one."""
         return f"v{self.number}.0" if self.number else ""
+
+    @property
+    def flow_settings(self) -> FlowSettings | None:
+        """Settings of the flow; None: not recorded."""
+        return None if self.beside is None else FlowSettings.model_validate(self.beside)
 
 
 @dataclass(frozen=True)
@@ -196,12 +205,16 @@ class Versions:
         chatflow_id: str,
         name: str,
         flow_data: str,
-        settings: JsonObject,
+        settings: FlowSettings,
+        uploads: JsonObject,
         updated_date: str,
         reason: str,
         iteration: int,
     ) -> None:
-        """Store this state unless it equals the session's last version of this chatflow. Idempotent."""
+        """Store this state unless it equals the session's last version of this chatflow. Idempotent.
+
+        `uploads` is what the release before records of the settings.
+        """
         content, sha256 = encoded(flow_data)
         params = {
             "session": session_id,
@@ -212,7 +225,8 @@ class Versions:
             "iteration": iteration,
             "sha": sha256,
             "content": content,
-            "settings": Jsonb(settings),
+            "settings": jsonb(uploads),
+            "beside": jsonb(settings.columns),
             "updated": updated_date,
         }
         for left in reversed(range(_TRIES)):
@@ -234,7 +248,7 @@ class Versions:
     async def of_chatflow(self, chatflow_id: str, *, limit: int = 100) -> list[AuthoredVersion]:
         """Versions of a chatflow across sessions and instances, newest first."""
         params = {"chatflow": chatflow_id, "version": None, "limit": limit}
-        return await self._database.rows(AuthoredVersion, f"{_OF_CHATFLOW} DESC LIMIT %(limit)s", params)
+        return await self._database.rows(AuthoredVersion, f"{_OF_CHATFLOW} ORDER BY id DESC LIMIT %(limit)s", params)
 
     async def numbered(self, chatflow_id: str, *, limit: int, before: int | None = None) -> list[NumberedRow]:
         """The rows of the newest `limit` numbers below `before`, newest number first and in each the oldest row."""
@@ -257,9 +271,9 @@ class Versions:
         return row is not None and bool(row["renamed"])
 
     async def with_number(self, chatflow_id: str, version: int) -> AuthoredVersion | None:
-        """A version by its number over all sessions."""
+        """A version by its number over all sessions, with its settings if a later look has found them."""
         params = {"chatflow": chatflow_id, "version": version}
-        return await self._database.row(AuthoredVersion, f"{_OF_CHATFLOW} LIMIT 1", params)
+        return await self._database.row(AuthoredVersion, f"{_OF_CHATFLOW} ORDER BY beside IS NULL, id LIMIT 1", params)
 
     async def bookmark(self, chatflow_id: str, version: int, note: str | None) -> None:
         """Bookmark a version, or remove the bookmark (None)."""

@@ -112,8 +112,10 @@ _COLUMNS: Final[LiteralString] = "id, updated_date, name, type, tags, draft, dep
 _OF_INSTANCE: Final[LiteralString] = "instance_id = %(instance)s AND endpoint = %(endpoint)s"
 _USABLE: Final[LiteralString] = f"{_OF_INSTANCE} AND NOT draft AND type = ANY(%(kinds)s)"
 _KEEP: Final = f"""
-    INSERT INTO instance_flows AS kept (instance_id, endpoint, {_COLUMNS}, name_words, heading, words, picture, sha256)
-    SELECT %(instance)s, %(endpoint)s, {_COLUMNS}, name_words, heading::tsvector, words::tsvector, picture, sha256
+    INSERT INTO instance_flows AS kept (instance_id, endpoint, {_COLUMNS}, name_words, heading, words, picture, sha256,
+        settings_seen)
+    SELECT %(instance)s, %(endpoint)s, {_COLUMNS}, name_words, heading::tsvector, words::tsvector, picture, sha256,
+        sha256 IS NOT NULL
     FROM jsonb_to_recordset(%(flows)s) AS given (
         id text, updated_date text, name text, type text, tags text[], draft boolean, deployed boolean, public boolean,
         nodes integer, node_types text[], about text, name_words text, heading text, words text, picture jsonb,
@@ -122,7 +124,8 @@ _KEEP: Final = f"""
         updated_date = excluded.updated_date, name = excluded.name, type = excluded.type, tags = excluded.tags,
         draft = excluded.draft, deployed = excluded.deployed, public = excluded.public, nodes = excluded.nodes,
         node_types = excluded.node_types, about = excluded.about, name_words = excluded.name_words,
-        heading = excluded.heading, words = excluded.words, picture = excluded.picture, sha256 = excluded.sha256
+        heading = excluded.heading, words = excluded.words, picture = excluded.picture, sha256 = excluded.sha256,
+        settings_seen = excluded.settings_seen
 """
 _PAGE: Final = f"""
     WITH fitting AS (
@@ -202,7 +205,7 @@ class InstanceFlows:
         """Dates of the last change of these flows, as far as known; with `watched` of those that the watch recorded."""
         rows = await self._database.fetch_all(
             f"SELECT id, updated_date FROM instance_flows WHERE {_OF_INSTANCE} AND id = ANY(%(ids)s)"
-            " AND (sha256 IS NOT NULL OR NOT %(watched)s)",
+            " AND (settings_seen OR NOT %(watched)s)",
             {**self._instance, "ids": list(ids), "watched": watched},
         )
         return {str(row["id"]): str(row["updated_date"]) for row in rows}

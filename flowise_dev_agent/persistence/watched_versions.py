@@ -21,11 +21,12 @@ _LOCK_KEY: Final = 4_021_884_197_301_556_238
 _RECORD: Final = f"""
     WITH seen AS (
         SELECT * FROM jsonb_to_recordset(%(seen)s) AS one (
-            id text, name text, type text, sha256 text, updated_date text, settings jsonb, tags text[], files boolean)
+            id text, name text, type text, sha256 text, updated_date text, settings jsonb, beside jsonb,
+            tags text[], files boolean)
     ), compared AS (
         SELECT seen.*, last.version, last.updated_date AS last_date, top.version AS top,
             last.sha256 = seen.sha256 AND last.name = seen.name
-            AND COALESCE(last.settings, seen.settings) = seen.settings AS same
+            AND COALESCE(last.beside = seen.beside, last.settings = seen.settings, true) AS same
         FROM seen
         LEFT JOIN LATERAL (
             SELECT * FROM {EVERY_VERSION} AS every
@@ -36,15 +37,16 @@ _RECORD: Final = f"""
         ) AS top ON true
     )
     INSERT INTO watched_versions
-        (instance_id, chatflow_id, version, name, type, sha256, updated_date, settings, first, moved)
+        (instance_id, chatflow_id, version, name, type, sha256, updated_date, settings, beside, first, moved)
     SELECT %(instance)s, id, CASE WHEN same AND version = top THEN top ELSE COALESCE(top, 0) + 1 END,
-        name, type, sha256, updated_date, settings, top IS NULL, CASE WHEN top IS NULL OR same THEN false END
+        name, type, sha256, updated_date, settings, beside, top IS NULL, CASE WHEN top IS NULL OR same THEN false END
     FROM compared
     WHERE (last_date IS NULL OR updated_date >= last_date)
     AND NOT (COALESCE(same, false) AND EXISTS (
         SELECT 1 FROM {EVERY_VERSION} AS known
         WHERE known.instance_id = %(instance)s AND known.chatflow_id = compared.id
         AND known.version = compared.version AND known.sha256 = compared.sha256 AND known.name = compared.name
+        AND known.beside IS NOT NULL
         AND (known.session_id IS NULL OR known.reason !~ '^(before|after)_')))
     AND NOT EXISTS (
         SELECT 1 FROM write_intents AS intent JOIN sessions ON sessions.id = intent.session_id
@@ -79,7 +81,9 @@ class SeenFlow:
     flow_data: str
     sha256: str
     updated_date: str
+    #: Of the settings what earlier releases record, and all of them.
     settings: JsonObject
+    beside: dict[str, str]
     tags: Sequence[str]
     files: bool
 

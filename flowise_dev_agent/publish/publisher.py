@@ -102,8 +102,8 @@ class Publisher(StoreSteps, ToolSteps):
         settings: SettingsChange | None = None,
         columns: Mapping[str, str | bool] | None = None,
     ) -> Written | Stale:
-        """Replace `flowData`, the name if there is another, and with it the settings and columns beside it, if the
-        server still holds `base`; else `Stale`, and nothing is written.
+        """Replace `flowData`, the name if there is another, and with it the settings and columns beside it ('' clears
+        one), if the server still holds `base`; else `Stale`, and nothing is written.
 
         `Stale` with a conflict when someone else saved over it at once. What the flow held before and holds after is
         kept as versions. A draft is not read back: its tests read it. Raises as `create` does.
@@ -115,8 +115,7 @@ class Publisher(StoreSteps, ToolSteps):
 
         def is_there(flow: Chatflow) -> bool:
             named = payload_sha256(flow.flow_data) == sha256 and name in (None, flow.name)
-            beside = all(getattr(flow, column) == value for column, value in (columns or {}).items())
-            return named and beside and is_set(settings, flow.chatbot_config)
+            return named and _holds(flow, columns) and is_set(settings, flow.chatbot_config)
 
         if intent.status == "done" and intent.result:
             return await self._outcome(intent.result)
@@ -135,7 +134,7 @@ class Publisher(StoreSteps, ToolSteps):
                 # Flowise has no conditional write: the last look is as late as can be.
                 current = await self._client.get_chatflow(chatflow_id)
                 latest = Base(payload_sha256(current.flow_data), current.updated_date)
-                if latest not in (found, Base(sha256, latest.updated_date)):
+                if latest != found and not is_there(current):
                     stale = {"stale": asdict(latest)}
                     await self._intents.finish(self._lease, intent.key, status="failed", result=stale)
                     return Stale(chatflow_id, latest, current.flow_data)
@@ -144,7 +143,8 @@ class Publisher(StoreSteps, ToolSteps):
                 there = await self._client.get_chatflow(chatflow_id)
                 return there if is_there(there) else None
 
-            fields: dict[str, Any] = {"flow_data": flow_data, **({"name": name} if name else {}), **(columns or {})}
+            fields: dict[str, Any] = {"flow_data": flow_data, **({"name": name} if name else {})}
+            fields |= {column: None if value == "" else value for column, value in (columns or {}).items()}
             if settings is not None:
                 fields["chatbot_config"] = settings(current.chatbot_config)
             response, adopted = await self._send(
@@ -155,7 +155,7 @@ class Publisher(StoreSteps, ToolSteps):
             )
             attempt.written = "yes"
             if keep or adopted:
-                return await self._read_back_change(intent, response, adopted=adopted, keep=keep)
+                return await self._read_back_change(intent, response, adopted=adopted, keep=keep, columns=columns)
             return await self._done(intent, response, adopted=False)
 
     async def restore(
@@ -167,29 +167,33 @@ class Publisher(StoreSteps, ToolSteps):
         iteration: int,
         name: str | None = None,
         settings: SettingsChange | None = None,
+        columns: Mapping[str, str | bool] | None = None,
+        base: Base | None = None,
     ) -> Written:
-        """Write a kept version back, whatever the flow holds now (that is kept as a version of its own); with `name`
-        and `settings` those that it had, too.
+        """Write a kept version back over `base`, else over whatever the flow holds now; with `name`, `settings` and
+        `columns` those that it had, too. What the flow held is kept as a version of its own.
 
         Raises:
             HashMismatchError: `flow_data` is not the text that was kept under `sha256`.
-            StaleBaseError: the flow changed at this very moment.
+            StaleBaseError: the flow is not `base` any more, or changed at this very moment.
             FlowiseError, WriteFailedError: as for `create`.
         """
         current = await self._client.get_chatflow(chatflow_id)
         as_before = payload_sha256(current.flow_data) == sha256 and name in (None, current.name)
-        if as_before and is_set(settings, current.chatbot_config) and not await self._was_lost(chatflow_id, sha256):
+        beside = _holds(current, columns) and is_set(settings, current.chatbot_config)
+        if as_before and beside and not await self._was_lost(chatflow_id, sha256):
             await self._keep(current, reason="rollback", iteration=iteration)
             return Written(current.id, current.name, sha256, current.updated_date, unchanged=True)
         result = await self.update(
             chatflow_id=chatflow_id,
             flow_data=flow_data,
             validated_sha256=sha256,
-            base=Base(payload_sha256(current.flow_data), current.updated_date),
+            base=base or Base(payload_sha256(current.flow_data), current.updated_date),
             iteration=iteration,
             reason="rollback",
             name=name,
             settings=settings,
+            columns=columns,
         )
         if isinstance(result, Stale):
             raise stale_base(current.name, result, undone="rolled back")
@@ -324,3 +328,8 @@ class Publisher(StoreSteps, ToolSteps):
                     await self._keep(current, reason="before_delete", iteration=iteration)
                 await self._send(intent, attempt, delete, landed=landed)
             await self._intents.finish(self._lease, intent.key, status="done", result={"deleted": chatflow_id})
+
+
+def _holds(flow: Chatflow, columns: Mapping[str, str | bool] | None) -> bool:
+    """True if the flow has these values; '' is none."""
+    return all((getattr(flow, column) or "") == (value or "") for column, value in (columns or {}).items())

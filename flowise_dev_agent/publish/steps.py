@@ -1,7 +1,7 @@
 """The steps that writes consist of: announced by an intent, sent, looked for after a lost answer, read back, kept."""
 
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import asdict
 from typing import Any, Literal, TypeVar
@@ -19,6 +19,7 @@ from flowise_dev_agent.errors import (
     WriteFailedError,
 )
 from flowise_dev_agent.flowise.client import FlowiseClient
+from flowise_dev_agent.flowise.flow_settings import settings_of
 from flowise_dev_agent.flowise.flow_tags import copy_tag, draft_tag, flow_tag
 from flowise_dev_agent.flowise.models import Chatflow
 from flowise_dev_agent.flowise.uploads import kept_settings
@@ -221,10 +222,14 @@ class WriteSteps:
         adopted: bool,
         unchanged: bool = False,
         keep: str | Literal[False],
+        columns: Collection[str] | None = None,
     ) -> Written | Stale:
-        """As `_read_back`, of a changed flow. One that someone else has saved meanwhile is theirs; that is no error."""
+        """As `_read_back`, of a changed flow. One whose text or written `columns` someone else has saved meanwhile is
+        theirs; that is no error.
+        """
         stored = await self._stored(response.id)
-        if stored.flow_data == response.flow_data:
+        beside = all(getattr(stored, column) == getattr(response, column) for column in columns or ())
+        if stored.flow_data == response.flow_data and beside:
             return await self._done(intent, stored, adopted=adopted, unchanged=unchanged, keep=keep)
         found = Base(payload_sha256(stored.flow_data), stored.updated_date)
         if unchanged:
@@ -290,7 +295,8 @@ class WriteSteps:
             chatflow_id=flow.id,
             name=flow.name,
             flow_data=flow.flow_data,
-            settings=kept_settings(flow.chatbot_config),
+            settings=settings_of(flow),
+            uploads=kept_settings(flow.chatbot_config),
             updated_date=flow.updated_date,
             reason=reason,
             iteration=iteration,

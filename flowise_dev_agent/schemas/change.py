@@ -10,6 +10,15 @@ from flowise_dev_agent.schemas.base import Contract, JsonMapping, Worded
 _OPS: TypeAdapter[list[PatchOp]] = TypeAdapter(list[PatchOp], config=ConfigDict(defer_build=True))
 
 
+class SettingChange(Worded):
+    """A changed setting beside the flow. Both values are safe to show: short, secrets hidden, '' for none."""
+
+    name: str = Field(description="Of the setting, for people.")
+    path: str = Field(description="Column of Flowise and keys in it: `chatbotConfig.starterPrompts.0.prompt`.")
+    before: str
+    after: str
+
+
 class Difference(Worded):
     """Difference of two flows, as text and as lists. `moved` lists nodes of which only the position differs."""
 
@@ -21,6 +30,10 @@ class Difference(Worded):
     connected: list[Connected] = Field(default_factory=list)
     disconnected: list[Connected] = Field(default_factory=list)
     moved: list[str] = Field(default_factory=list)
+    settings: list[SettingChange] | None = Field(
+        default_factory=list,
+        description="Of versions and writes: what differs beside the flow; null where an older version has no record.",
+    )
 
 
 class RepairedValue(Worded):

@@ -213,7 +213,7 @@ class FlowWrite(Contract):
     columns: dict[str, str | bool] = Field(
         default_factory=dict[str, str | bool], description="Of a changed flow, beside its text."
     )
-    kept: JsonObject | None = Field(default=None, description="Of a restored version: settings that it had.")
+    kept: JsonObject | None = Field(default=None, description="Of a restore that the release before took: uploads.")
     left_out: list[str] = Field(default_factory=list)
     findings: list[Finding] = Field(default_factory=list, description="Warnings.")
 
@@ -241,8 +241,8 @@ class FlowWriteResult(Contract):
     left_out: list[str] = Field(
         default_factory=list,
         description="Columns beside the flow that are not written. A promotion over a flow names those in which it "
-        "differs from its source; a restored version, which has no more than text, name and uploads, those with a "
-        "value, which stay, or all if the flow is gone.",
+        "differs from its source; a restored version of a release that recorded no more than text, name and uploads "
+        "those with a value, which stay, or all if the flow is gone.",
     )
     findings: list[Finding]
     flow_data: str | None = Field(

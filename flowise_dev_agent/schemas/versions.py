@@ -99,4 +99,8 @@ class RolledBack(BaseModel):
     sha256: str
     updated_date: str
     already_there: bool = Field(description="The flow held this version already; nothing was written.")
+    left_out: list[str] = Field(
+        default_factory=list,
+        description="Settings that the flow keeps, since the version is of a release that did not record them.",
+    )
     created: TakenBack | None = Field(default=None, description="What was done with the flow that the session made.")

@@ -20,6 +20,7 @@ from flowise_dev_agent.errors import (
     VersionNotFoundError,
     WriteFailedError,
 )
+from flowise_dev_agent.flowise.flow_settings import settings_of, with_settings
 from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.flowise.uploads import as_kept
 from flowise_dev_agent.flows.proposals import Proposal, Proposals
@@ -40,6 +41,7 @@ from flowise_dev_agent.schemas.events import NodeEvent
 from flowise_dev_agent.schemas.flow_writes import (
     ApplyToFlow,
     BaseFlow,
+    FlowSettings,
     FlowWrite,
     FlowWriteResult,
     ImportFlow,
@@ -313,6 +315,8 @@ class FlowWriteExecution:
                 iteration=0,
                 name=self._write.name,
                 settings=None if self._write.kept is None else as_kept(self._write.kept),
+                columns=self._write.columns,
+                base=Base(base.sha256, base.updated_date),
             )
         result = await self._publisher.update(
             chatflow_id=base.chatflow_id,
@@ -350,8 +354,11 @@ def _sha256(flow_data: str) -> str:
 
 
 def _difference(proposal: Proposal) -> Difference:
-    before = proposal.base.flow_data if proposal.base else None
-    return Difference(**vars(difference(_graph(before), _graph(proposal.flow_data))))
+    base = proposal.base
+    found = Difference(**vars(difference(_graph(base and base.flow_data), _graph(proposal.flow_data))))
+    if base is None:
+        return with_settings(found, FlowSettings(), proposal.settings)
+    return with_settings(found, settings_of(base), settings_of(base.model_copy(update=proposal.columns)))
 
 
 def _graph(flow_data: str | None) -> GraphIR:

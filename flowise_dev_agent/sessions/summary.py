@@ -8,6 +8,7 @@ from uuid import UUID
 from flowise_dev_agent.errors import InvalidInputError
 from flowise_dev_agent.flows.service import FlowService
 from flowise_dev_agent.flows.views import ChatflowLink
+from flowise_dev_agent.patch.views.flow_diff import NO_DIFFERENCE
 from flowise_dev_agent.persistence import AuditFilter, AuditLog, Events, Sessions, StoredEvent
 from flowise_dev_agent.sanitize import shortened
 from flowise_dev_agent.schemas.audit import AuditRow
@@ -90,7 +91,7 @@ class _Writer:
         if view.error:
             words = f"{self._translated(view.error, 'detail')} {self._translated(view.error, 'hint')}"
             yield [self._heading("summary.error"), "", words.strip()]
-        if change and (change.diff.text != "no difference"):
+        if change and (change.diff.text != NO_DIFFERENCE):
             heading = self._heading("summary.change", change=self._difference(change.diff))
             yield [heading, "", "```diff", *change.diff.text.splitlines(), "```"]
         if view.result and view.result.conflicts:

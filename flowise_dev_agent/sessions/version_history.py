@@ -11,12 +11,18 @@ from flowise_dev_agent.errors import (
     SessionConflictError,
     VersionNotFoundError,
 )
+from flowise_dev_agent.flowise.flow_settings import (
+    beside_uploads,
+    columns_for,
+    recorded_before,
+    settings_of,
+    with_settings,
+)
 from flowise_dev_agent.flowise.instances import Instances
-from flowise_dev_agent.flowise.uploads import as_kept
 from flowise_dev_agent.patch import GraphIR, payload_sha256
 from flowise_dev_agent.persistence import FlowVersion, Sessions, Versions, WriteIntents
 from flowise_dev_agent.persistence.flow_versions import WATCHED, KeptVersion, NumberedRow
-from flowise_dev_agent.publish import Publisher, changes
+from flowise_dev_agent.publish import Base, Publisher, changes
 from flowise_dev_agent.redaction import holds_secret, masked
 from flowise_dev_agent.sanitize import shortened
 from flowise_dev_agent.schemas.base import view_of
@@ -94,7 +100,7 @@ class FlowVersions:
         older = _labelled(rows, from_label) if from_label else _any(rows)[0]
         newer = _labelled(rows, to_label) if to_label else _any(rows)[-1]
         before, after = [GraphIR.from_flow_data(await self._versions.text(row)) for row in (older, newer)]
-        change = changes(before, after)
+        change = with_settings(changes(before, after), older.flow_settings, newer.flow_settings)
         return VersionDiff(
             from_label=older.label,
             to_label=newer.label,
@@ -144,6 +150,8 @@ class FlowVersions:
         )
         if created or (label is None and await self._is_as_made(publisher, rows)):
             return await self._take_back(session_id, publisher, rows, created)
+        found = await publisher.read(version.chatflow_id)
+        now = settings_of(found)
         written = await publisher.restore(
             chatflow_id=version.chatflow_id,
             flow_data=await self._versions.text(version),
@@ -151,11 +159,12 @@ class FlowVersions:
             iteration=version.iteration,
             # If the names of versions differ, the name is part of the version.
             name=version.name if await self._versions.was_renamed(version.chatflow_id) else None,
-            settings=None if version.settings is None else as_kept(version.settings),
+            columns=columns_for(found, version.flow_settings or recorded_before(now, version.settings)),
+            base=Base(payload_sha256(found.flow_data), found.updated_date),
         )
         # The first version with this content shows its origin: found on the server, or written by the session.
-        same = (version.sha256, version.name, version.settings)
-        first = next(row for row in rows if (row.sha256, row.name, row.settings) == same)
+        same = (version.sha256, version.name, version.settings, version.beside)
+        first = next(row for row in rows if (row.sha256, row.name, row.settings, row.beside) == same)
         outcome = "rolled_back" if first.reason.startswith("before_") else "accepted"
         # A flow that is so already may be the work of a call that was lost before it could tell.
         if not written.unchanged or (session.status == "completed" and session.outcome != outcome):
@@ -174,6 +183,7 @@ class FlowVersions:
             sha256=written.sha256,
             updated_date=written.updated_date,
             already_there=written.unchanged,
+            left_out=[] if version.flow_settings else beside_uploads(now),
         )
 
     async def _is_as_made(self, publisher: Publisher, rows: Sequence[FlowVersion]) -> bool:
@@ -248,7 +258,9 @@ def _found(rows: Sequence[NumberedRow]) -> str:
         return text("version.found")
     if any(one.moved for one in rows):
         return text("version.moved")
-    return text("version.renamed" if first.renamed_from and first.same_text else "version.changed")
+    if first.same_text:
+        return text("version.renamed" if first.renamed_from else "version.settings")
+    return text("version.changed")
 
 
 def _any(rows: Sequence[FlowVersion]) -> Sequence[FlowVersion]:

@@ -6,12 +6,14 @@ import random
 from collections import Counter, defaultdict
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from uuid import UUID
 
 import pytest
 from pydantic import HttpUrl
 
 from flowise_dev_agent.devkit.flowise import FlowiseAccess
 from flowise_dev_agent.flowise import FlowiseClient
+from flowise_dev_agent.flowise.flow_settings import settings_of
 from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.flowise.models import Chatflow, ChatflowCreate
 from flowise_dev_agent.flows.proposals import Proposals
@@ -67,12 +69,9 @@ def edited(row: Chatflow, number: int, chance: random.Random) -> dict[str, str]:
     return {"flow_data": json.dumps(document, ensure_ascii=chance.random() < 0.5)}
 
 
-@pytest.mark.timeout(900)
-async def test_every_state_that_is_there_at_a_turn_is_a_version_once_and_is_restored_byte_for_byte(
-    runtime: Runtime, instances: Instances, flowise_client: FlowiseClient, calls: Counter[str]
-) -> None:
-    id_, chance = instances.default_id, random.Random(44)  # noqa: S311 - a fixed order of edits
-    watch = Watch(
+@pytest.fixture
+def watch(runtime: Runtime, instances: Instances) -> Watch:
+    return Watch(
         runtime.db,
         index=FlowIndex(runtime.db, watched=WatchedVersions(runtime.db)),
         blobs=Blobs(runtime.db),
@@ -80,6 +79,53 @@ async def test_every_state_that_is_there_at_a_turn_is_a_version_once_and_is_rest
         schemas=Proposals(instances, NodeKnowledge(0, InstanceNodes(runtime.db))).schemas,
         every_secs=60,
     )
+
+
+async def test_settings_that_the_canvas_saves_are_versions_and_come_back_byte_for_byte(
+    runtime: Runtime, instances: Instances, flowise_client: FlowiseClient, watch: Watch
+) -> None:
+    """The dialogs of the canvas send one column each."""
+    id_, row = instances.default_id, await make_flow(flowise_client)
+    before = settings_of(row)
+    await watch.look(id_)
+    saves = {
+        "chatbot_config": '{"starterPrompts":{"0":{"prompt":"Wo ist mein Paket?"}},"leads":{"status":false},"n":0.10}',
+        "api_config": '{"rateLimit":{"status":true,"limitMax":"5","limitDuration":"60","limitMsg":"Later."}}',
+        "analytic": json.dumps({"langFuse": {"credentialId": str(UUID(int=7)), "status": True}}),
+        "speech_to_text": '{"openAIWhisper":{"status":true,"language":"de"}}',
+        "text_to_speech": '{"openai":{"status":false}}',
+        "follow_up_prompts": '{"status":false}',
+        "category": "sales;new",
+    }
+    for column, value in saves.items():
+        await flowise_client.update_chatflow(row.id, **{column: value})
+        await watch.look(id_)
+        await watch.look(id_)
+    found = (await runtime.versions.numbered(row.id, limit=50)).versions
+    assert len(found) == 1 + len(saves)
+    last = await flowise_client.get_chatflow(row.id)
+    assert settings_of(last).columns == saves
+    done = await runtime.flow_writer.restore(row.id, 1, RestoreVersion())
+    await written(runtime, done)
+    back = await flowise_client.get_chatflow(row.id)
+    # Flowise lifts a limit only when it is told that it is off.
+    off = {"api_config": '{"rateLimit":{"status":false}}'}
+    assert (settings_of(back).columns, back.flow_data) == (before.columns | off, row.flow_data)
+    assert done.session_id is not None
+    await runtime.versions.rollback(done.session_id, None)
+    assert settings_of(await flowise_client.get_chatflow(row.id)).columns == saves
+    await flowise_client.delete_chatflow(row.id)
+    await watch.look(id_)
+    again = await written(runtime, await runtime.flow_writer.restore(row.id, 1 + len(saves), RestoreVersion()))
+    assert again.chatflow_id is not None
+    assert settings_of(await flowise_client.get_chatflow(again.chatflow_id)).columns == saves
+
+
+@pytest.mark.timeout(900)
+async def test_every_state_that_is_there_at_a_turn_is_a_version_once_and_is_restored_byte_for_byte(
+    runtime: Runtime, instances: Instances, flowise_client: FlowiseClient, watch: Watch, calls: Counter[str]
+) -> None:
+    id_, chance = instances.default_id, random.Random(44)  # noqa: S311 - a fixed order of edits
     first = await make_flow(flowise_client)
     rows = [
         await flowise_client.create_chatflow(

@@ -31,8 +31,9 @@ from flowise_dev_agent.agent.store_writes import (
     take_parts,
 )
 from flowise_dev_agent.errors import WriteFailedError
-from flowise_dev_agent.flowise.uploads import SettingsChange, as_kept, taking
+from flowise_dev_agent.flowise.uploads import SettingsChange, as_kept, kept_settings, taking
 from flowise_dev_agent.patch import GraphIR, PatchOp, payload_sha256
+from flowise_dev_agent.patch.views.flow_diff import NO_DIFFERENCE
 from flowise_dev_agent.planning.made_with_flow import stores_to_make, tools_to_make
 from flowise_dev_agent.publish import Base, Stale, Written, changes, draft_columns
 from flowise_dev_agent.redaction import masked
@@ -301,18 +302,19 @@ async def _remove_draft(state: AgentState, context: AgentContext, emit: Emitter)
         emit.put(WriteData(chatflow_id=draft_id), text("event.draft_deleted"))
 
 
-def _columns(state: AgentState, settings: SettingsChange | None) -> dict[str, str] | None:
+def _columns(state: AgentState, settings: SettingsChange | None) -> dict[str, str]:
     """Columns of a new flow: a copy has the settings of the original, as far as the plan does not change them."""
-    before = state.write.original_settings
-    config = as_kept(before)(None) if before else None
-    config = settings(config) if settings else config
-    return {"chatbot_config": config} if config else None
+    before = state.write.settings_before
+    columns = before.columns if before else {}
+    return columns | {"chatbot_config": settings(columns.get("chatbot_config"))} if settings else columns
 
 
 def _former_settings(state: AgentState) -> SettingsChange | None:
     """Change that takes back what the plan changed in the settings of an existing flow."""
-    before = state.write.original_settings
-    return None if before is None or state.plan.current.uploads is None else as_kept(before)
+    before = state.write.settings_before
+    if before is None or state.plan.current.uploads is None:
+        return None
+    return as_kept(kept_settings(before.chatbot_config))
 
 
 def _settings(state: AgentState) -> SettingsChange | None:
@@ -344,7 +346,7 @@ async def _stopped(
     found_sha = await context.blobs.put(stale.flow_data)
     meanwhile = changes(GraphIR.from_flow_data(known), GraphIR.from_flow_data(stale.flow_data))
     what = "draft" if where == "work" and state.is_staged else "flow"
-    if meanwhile.text == "no difference":
+    if meanwhile.text == NO_DIFFERENCE:
         meanwhile = meanwhile.model_copy(update={"text": text("change.nodes_same")})
     found = StaleBase(
         where=where,

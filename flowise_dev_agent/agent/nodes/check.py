@@ -119,5 +119,5 @@ async def _flow_before(state: AgentState, context: AgentContext) -> str | None:
 
 def _takes_files(state: AgentState) -> bool:
     """True if people can upload files in the flow after the plan."""
-    uploads = state.plan.current.uploads
-    return takes_files(state.write.original_settings) if uploads is None else bool(uploads)
+    uploads, before = state.plan.current.uploads, state.write.settings_before
+    return takes_files(before and before.chatbot_config) if uploads is None else bool(uploads)

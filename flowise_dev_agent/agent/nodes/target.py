@@ -19,8 +19,8 @@ from flowise_dev_agent.agent.state import (
 )
 from flowise_dev_agent.agent.targets import KINDS, kind_of
 from flowise_dev_agent.errors import InvalidInputError
+from flowise_dev_agent.flowise.flow_settings import settings_of
 from flowise_dev_agent.flowise.models import Chatflow
-from flowise_dev_agent.flowise.uploads import kept_settings
 from flowise_dev_agent.patch import GraphIR, payload_sha256
 from flowise_dev_agent.publish import Base, uploaded_file
 from flowise_dev_agent.redaction import masked
@@ -93,7 +93,7 @@ async def load_current_flow(state: AgentState, runtime: Runtime[AgentContext], *
         "write": WriteState(
             live_base=base,
             original_sha=sha256,
-            original_settings=kept_settings(flow.chatbot_config),
+            settings_before=settings_of(flow),
             current_sha=sha256,
             chatflow_id=None if state.intent.operation == "copy" else flow.id,
             chatflow_name=name,

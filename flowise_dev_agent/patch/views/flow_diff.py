@@ -21,6 +21,10 @@ _SHOWN = 80
 _BEFORE_CHANGE = 20
 #: Characters of a value that is compared by line.
 _LONGEST_HUNK = 20_000
+#: Text and summary of flows that are the same.
+NO_DIFFERENCE = "no difference"
+#: Keys whose value is the id of a credential, in nodes and in settings of a flow.
+_CREDENTIAL_IDS = frozenset((CREDENTIAL_KEY, "credentialId"))
 #: Formats a value that differs from another one from an index on.
 _Show = Callable[[Any, int], str]
 
@@ -89,7 +93,7 @@ class FlowDiff:
             _counted("field", (fields, "changed")),
             _counted("connection", (len(self.connected), "made"), (len(self.disconnected), "cut")),
         )
-        return "; ".join(group for group in groups if group) or "no difference"
+        return "; ".join(group for group in groups if group) or NO_DIFFERENCE
 
     @property
     def text(self) -> str:
@@ -108,7 +112,7 @@ class FlowDiff:
         lines += [f"- {_arrow(edge)}" for edge in self.disconnected]
         if self.moved:
             lines.append(f"~ moved: {', '.join(self.moved)}")
-        return "\n".join(lines) or "no difference"
+        return "\n".join(lines) or NO_DIFFERENCE
 
 
 def diff(before: GraphIR, after: GraphIR) -> FlowDiff:
@@ -187,6 +191,11 @@ def field_changes(before: FlowNode, after: FlowNode, *, longest: int) -> Iterato
     return _changes(before, after, whole)
 
 
+def value_changes(path: str, before: Any, after: Any) -> Iterator[FieldChange]:
+    """Changes inside a value of JSON, by path; as in `NodeChange` they are safe to show."""
+    return _value_changes(path, before, after, _shown, hidden=False)
+
+
 def is_same_node(node_id: str, before: GraphIR, after: GraphIR) -> bool:
     """True for a node of both flows with the same type, title, place, fields, credential and lines."""
     return _whole(node_id, before) == _whole(node_id, after) is not None
@@ -259,7 +268,7 @@ def _value_changes(path: str, before: Any, after: Any, show: _Show, *, hidden: b
             yield from _value_changes(f"{path}[{index}]", old, new, show, hidden=hidden)
     else:
         name = path.rpartition(".")[2]
-        if name == CREDENTIAL_KEY:
+        if name in _CREDENTIAL_IDS:
             yield _credential_change(path, before, after)
         elif hidden or _has_secret(name, before) or _has_secret(name, after):
             old, new = (_as_text(public_value(name, value, hidden=hidden)) for value in (before, after))

@@ -9,7 +9,7 @@ import pytest
 from psycopg import sql
 
 from flowise_dev_agent.caller import serving
-from flowise_dev_agent.errors import FlowiseAuthError, VersionNotFoundError
+from flowise_dev_agent.errors import FlowiseAuthError, StaleBaseError, VersionNotFoundError
 from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.flowise.models import Chatflow, ChatflowPage
 from flowise_dev_agent.flows.fleet import as_csv
@@ -233,9 +233,8 @@ async def test_a_version_of_flowise_is_restored_byte_for_byte_with_its_name(
     done = await written(runtime, await runtime.flow_writer.restore(BOT, 1, RestoreVersion()))
     row = servers.dev.flows[BOT]
     assert (row.flow_data, row.name, done.created) == (odd, "Odd", False)
-    # A version has no more of the settings than the uploads.
-    assert done.left_out == ["chatbotConfig", "apiConfig"]
-    assert (row.chatbot_config, row.api_config) == ('{"title":"Bot"}', "{}")
+    assert done.left_out == []
+    assert (row.chatbot_config, row.api_config) == (None, None)
     await watch.look("dev")
     assert await listed(runtime) == [
         ("v1", "As it was found", "elsewhere"),
@@ -245,19 +244,122 @@ async def test_a_version_of_flowise_is_restored_byte_for_byte_with_its_name(
     # The write is a session, which can be undone.
     assert done.session_id is not None
     await runtime.versions.rollback(done.session_id, None)
-    assert servers.dev.flows[BOT].name == "Bot"
+    row = servers.dev.flows[BOT]
+    assert (row.name, row.chatbot_config, row.api_config) == ("Bot", config, "{}")
+
+
+CONFIG = '{"starterPrompts":{"0":{"prompt":"Wo ist mein Paket?"}},"n":0.10, "leads":{"status":false}}'
+ANALYTIC = '{"langFuse":{"credentialId":"11111111-2222-4333-8444-555555555555","status":true}}'
+LIMITED = '{"rateLimit":{"status":true,"limitMax":"5","limitDuration":"60","limitMsg":"Later."}}'
+
+
+async def test_settings_saved_in_flowise_are_a_version_compared_and_put_back(
+    runtime: Runtime, servers: Servers, watch: Watch
+) -> None:
+    text = servers.dev.flows[BOT].flow_data
+    await watch.look("dev")
+    saved(servers, text, 1, chatbot_config=CONFIG, analytic=ANALYTIC, category="sales; new")
+    for _ in range(2):
+        await watch.look("dev")
+    saved(servers, text, 2, chatbot_config=CONFIG.replace("Paket", "Brief"), analytic=None, api_config=LIMITED)
+    await watch.look("dev")
+    assert await listed(runtime) == [
+        ("v1", "As it was found", "elsewhere"),
+        ("v2", "Settings changed in Flowise", "elsewhere"),
+        ("v3", "Settings changed in Flowise", "elsewhere"),
+    ]
+    found = (await runtime.flows.compare(BOT, "v2", "v3")).diff
+    assert [(one.path, one.before, one.after) for one in found.settings or ()][:1] == [
+        ("chatbotConfig.starterPrompts.0.prompt", "Wo ist mein Paket?", "Wo ist mein Brief?")
+    ]
+    assert (found.settings or [])[0].texts["name"].code == "setting.starterPrompts"
+    assert "11111111" not in found.model_dump_json()
+    checked = await runtime.flow_writer.restore(BOT, 2, RestoreVersion(dry_run=True))
+    assert checked.difference is not None
+    assert {one.path.partition(".")[0] for one in checked.difference.settings or ()} == {
+        "chatbotConfig",
+        "apiConfig",
+        "analytic",
+    }
+    done = await written(runtime, await runtime.flow_writer.restore(BOT, 2, RestoreVersion()))
+    row = servers.dev.flows[BOT]
+    assert (row.flow_data, row.chatbot_config, row.analytic, row.category) == (text, CONFIG, ANALYTIC, "sales; new")
+    # Flowise lifts a limit only when it is told that it is off.
+    assert row.api_config == '{"rateLimit":{"status":false}}'
+    await watch.look("dev")
+    assert [name for name, _, _ in await listed(runtime)] == ["v1", "v2", "v3", "v4"]
+    assert done.session_id is not None
+    back = await runtime.versions.rollback(done.session_id, None)
+    assert (back.left_out, servers.dev.flows[BOT].api_config) == ([], LIMITED)
+
+
+async def test_settings_of_somebody_else_are_not_overwritten_without_a_word(
+    runtime: Runtime, servers: Servers, watch: Watch
+) -> None:
+    await watch.look("dev")
+    saved(servers, servers.dev.flows[BOT].flow_data, 1, chatbot_config=CONFIG)
+    await watch.look("dev")
+    read = servers.dev.get_chatflow
+    seen = 0
+
+    async def saved_meanwhile(chatflow_id: str) -> Chatflow:
+        """After the request has read the flow, somebody saves other settings."""
+        nonlocal seen
+        seen += 1
+        row = await read(chatflow_id)
+        if seen == 1:
+            saved(servers, row.flow_data, 2, chatbot_config='{"title":"Theirs"}')
+        return row
+
+    servers.dev.get_chatflow = saved_meanwhile  # type: ignore[method-assign]
+    taken = await runtime.flow_writer.restore(BOT, 1, RestoreVersion())
+    with pytest.raises(StaleBaseError):
+        await written(runtime, taken)
+    assert servers.dev.flows[BOT].chatbot_config == '{"title":"Theirs"}'
+
+
+async def test_a_version_of_an_earlier_release_leaves_the_settings_and_says_so(
+    runtime: Runtime, servers: Servers, watch: Watch
+) -> None:
+    await watch.look("dev")
+    async with superuser(runtime.db) as connection:
+        await connection.execute("UPDATE watched_versions SET beside = NULL")
+    saved(servers, edited_again(servers), 1, chatbot_config='{"title":"Shop"}', speech_to_text="{}")
+    await watch.look("dev")
+    assert (await runtime.flows.compare(BOT, "v1", "v2")).diff.settings is None
+    done = await written(runtime, await runtime.flow_writer.restore(BOT, 1, RestoreVersion()))
+    row = servers.dev.flows[BOT]
+    assert (done.left_out, row.chatbot_config) == (["chatbotConfig", "speechToText"], '{"title":"Shop"}')
+
+
+async def test_the_next_look_records_the_settings_of_a_version_of_an_earlier_release(
+    runtime: Runtime, servers: Servers, watch: Watch
+) -> None:
+    saved(servers, servers.dev.flows[BOT].flow_data, 1, chatbot_config=CONFIG)
+    await watch.look("dev")
+    async with superuser(runtime.db) as connection:
+        await connection.execute("UPDATE watched_versions SET beside = NULL")
+        await connection.execute("UPDATE instance_flows SET settings_seen = false")
+    await watch_of(runtime.db, servers).look("dev")
+    assert [name for name, _, _ in await listed(runtime)] == ["v1"]
+    saved(servers, servers.dev.flows[BOT].flow_data, 2, chatbot_config=None)
+    await watch.look("dev")
+    done = await written(runtime, await runtime.flow_writer.restore(BOT, 1, RestoreVersion()))
+    assert (done.left_out, servers.dev.flows[BOT].chatbot_config) == ([], CONFIG)
 
 
 async def test_a_deleted_flow_is_made_again_with_all_its_text(runtime: Runtime, servers: Servers, watch: Watch) -> None:
+    saved(servers, servers.dev.flows[BOT].flow_data, 1, chatbot_config=CONFIG, category="sales")
     await watch.look("dev")
     gone = servers.dev.flows.pop(BOT)
     await watch.look("dev")
     done = await written(runtime, await runtime.flow_writer.restore(BOT, 1, RestoreVersion()))
     assert done.created
-    assert "apiConfig" in done.left_out
+    assert done.left_out == []
     assert done.chatflow_id not in {None, BOT}
     made = servers.dev.flows[done.chatflow_id or ""]
     assert (made.name, made.type, made.flow_data) == (gone.name, gone.type, gone.flow_data)
+    assert (made.chatbot_config, made.category) == (CONFIG, "sales")
     with pytest.raises(VersionNotFoundError):
         await runtime.flow_writer.restore(BOT, 9, RestoreVersion())
 

@@ -18,7 +18,7 @@ from flowise_dev_agent.errors import (
     WriteFailedError,
 )
 from flowise_dev_agent.flowise.models import Chatflow, ChatflowCreate
-from flowise_dev_agent.flowise.uploads import as_kept, kept_settings, takes_files, taking
+from flowise_dev_agent.flowise.uploads import as_kept, takes_files, taking
 from flowise_dev_agent.patch import payload_sha256
 from flowise_dev_agent.publish import (
     Base,
@@ -590,7 +590,7 @@ async def test_settings_are_written_with_the_flow_once_and_put_back_with_it(desk
     assert written.adopted
     live = desk.flowise.flows[first.chatflow_id]
     assert live.flow_data == flow
-    assert takes_files(kept_settings(live.chatbot_config))
+    assert takes_files(live.chatbot_config)
     await desk.again().restore(
         chatflow_id=first.chatflow_id, flow_data=FLOW, sha256=payload_sha256(FLOW), iteration=2, settings=as_kept({})
     )

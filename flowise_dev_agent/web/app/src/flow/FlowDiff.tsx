@@ -171,6 +171,16 @@ export function ChangeList({ diff, before, after }: Pick<FlowChange, "diff"> & P
       `-${arrow(edge)}`,
       <code key="t">{arrow(edge)}</code>,
     ]),
+    ...(diff.settings ?? []).map((one): [Mark, string, ReactNode] => [
+      "changed",
+      one.path,
+      <div key="t" className="old-new">
+        <span>
+          <strong>{worded(one, "name")}</strong> <small>{one.path}</small>
+        </span>
+        <TextDiff before={one.before} after={one.after || t("(none)")} />
+      </div>,
+    ]),
     ...(diff.moved.length > 0 ? [["moved", "moved", diff.moved.join(", ")] as [Mark, string, ReactNode]] : []),
   ];
   if (items.length === 0) return <p className="quiet">{t("No differences.")}</p>;

@@ -35,6 +35,7 @@ export function change(more: Partial<Omit<FlowChange, "diff">> & { diff?: Partia
     connected: [],
     disconnected: [],
     moved: [],
+    settings: [],
     ...more.diff,
   };
   const names = { before_label: "before", after_label: "after", before_name: null, after_name: null };
