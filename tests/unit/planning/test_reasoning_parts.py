@@ -225,7 +225,7 @@ def test_the_fields_line_names_what_is_required_wherever_the_editor_shows_it(cat
 
 def test_a_skill_is_read_by_section_and_has_a_version() -> None:
     assert "conversationalRetrievalQAChain" in PACKAGED.section("Flows")
-    assert PACKAGED.version() == "13"
+    assert PACKAGED.version() == "14"
     with pytest.raises(KeyError, match="Judge"):
         PACKAGED.section("Nothing")
 
@@ -248,7 +248,7 @@ def test_a_section_of_the_agentflow_chapter_is_replaced_alone(tmp_path: Path) ->
     ours, packaged = Skills(tmp_path).sections("agentflows"), PACKAGED.sections("agentflows")
     assert ours == {**packaged, "People": "Ask nobody."}
     settings = ReasoningSettings(REASONING_ENGINE="deterministic", SKILLS_DIR=tmp_path)
-    assert LlmReasoner(NoEngine(), settings).skills_version == "flowise_builder 13, agentflows 9+ours, sequential 1"
+    assert LlmReasoner(NoEngine(), settings).skills_version == "flowise_builder 14, agentflows 9+ours, sequential 1"
 
 
 def test_without_a_model_no_skills_are_read() -> None:
