@@ -236,7 +236,7 @@ def test_a_skill_folder_replaces_sections_and_is_read_again_when_it_changes(tmp_
     skills = Skills(tmp_path)
     assert skills.section("Judge") == "Be kind."
     assert skills.section("Flows") == PACKAGED.section("Flows")
-    assert skills.version() == "13+ours"
+    assert skills.version() == "14+ours"
     file.write_text("---\nversion: ours-2\n---\n## Judge\nBe strict and fair.\n")
     assert skills.section("Judge") == "Be strict and fair."
     file.unlink()
