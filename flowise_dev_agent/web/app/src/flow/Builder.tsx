@@ -27,6 +27,7 @@ import {
 import { type Edit, type Editing, EditingContext, edited, freeId, opsOf, useEdits, valuesOf } from "./edits";
 import { FlowCanvas } from "./FlowCanvas";
 import { Legend } from "./FlowDiff";
+import { useHandBuild } from "./handSession";
 import { inWords } from "./layout";
 import { findingsAtNodes } from "./mending";
 import { calm, type Marked, previewed, unmarked } from "./merge";
@@ -36,17 +37,19 @@ import { Outline } from "./Outline";
 const TypePicker = lazy(() => import("./TypePicker").then((module) => ({ default: module.TypePicker })));
 
 /** The changes to a flow, or to a new one, and the flow with them. */
-export function useBuild(chatflowId: string | null, instance: string | undefined) {
+export function useBuild(chatflowId: string | null, instance: string | undefined, name: string) {
   const editing = useEdits(`flow:${instance ?? ""}:${chatflowId ?? "new"}`, true);
   const ops = opsOf(editing.edits);
   const preview = useQuery(flowPreview(chatflowId, instance, editing.base, ops));
   const { data, isPlaceholderData } = preview;
   const [chosen, choose] = useState<string | null>(null);
+  const [place, ask] = useState<Place | null>(null);
+  const hand = useHandBuild(chatflowId, instance, name, editing, data);
   const first = editing.edits.length > 0 && !editing.base && data && !isPlaceholderData ? data.sha256 : "";
   useEffect(() => {
     if (first) editing.rebase(first);
   });
-  return { editing, drawn: data, error: preview.error, chosen, choose };
+  return { editing, drawn: data, error: preview.error, chosen, choose, place, ask, hand };
 }
 
 interface Props {
@@ -59,14 +62,16 @@ interface Props {
   /** The node whose details are shown. */
   chosen: string | null;
   choose: (id: string | null) => void;
+  /** Where something is to be added. */
+  place: Place | null;
+  ask: (place: Place | null) => void;
   actions: Record<string, (() => void) | null>;
 }
 
-export function Builder({ graph, instance, editing, drawn, error, chosen, choose, actions }: Props) {
+export function Builder({ graph, instance, editing, drawn, error, chosen, choose, place, ask, actions }: Props) {
   const [picked, pick] = useState<string[]>([]);
   // On a phone nothing can be dragged: the list is the editor.
   const [listed, list] = useState(isNarrow);
-  const [place, ask] = useState<Place | null>(null);
   const queries = useQueryClient();
   const flow = useMemo<Marked>(() => {
     const base = drawn ? previewed(drawn.preview) : graph ? unmarked(graph) : { nodes: [], edges: [] };
@@ -254,7 +259,7 @@ export function Builder({ graph, instance, editing, drawn, error, chosen, choose
   );
 }
 
-const FREE: Place = { kind: "free" };
+export const FREE: Place = { kind: "free" };
 const LOOP = "loopAgentflow";
 /** What can be done with several nodes at once, with its key. */
 const SEVERAL = [

@@ -1,6 +1,5 @@
 /** The list of changes to a flow that is built by hand: in words, each can be taken out, all can be built and tested. */
-import { useMutation } from "@tanstack/react-query";
-import { useContext, useEffect, useRef, useState } from "react";
+import { useContext, useEffect, useRef } from "react";
 import type { Finding, FlowPreview } from "../api/types";
 import { t } from "../i18n";
 import { findingText } from "../i18n/texts";
@@ -9,9 +8,8 @@ import { HandEdit } from "../session/HandEdits";
 import { FindingList } from "../session/questions/controls";
 import { ErrorNote } from "../ui/ErrorNote";
 import { plural } from "../ui/format";
-import { EditingContext } from "./edits";
-import { useHandSession } from "./handSession";
-import { blocking } from "./mending";
+import { type Editing, EditingContext } from "./edits";
+import type { HandBuild } from "./handSession";
 
 /** Moves that are told as one. */
 const MANY = 4;
@@ -24,20 +22,16 @@ const rank = ({ severity, code }: Finding): number => (severity === "error" ? 0 
 interface Props {
   /** Null for a new flow. */
   chatflowId: string | null;
-  instance: string | undefined;
-  name: string;
+  hand: HandBuild;
   /** As of these changes, or of those before. */
   drawn: FlowPreview | undefined;
   /** Show a node, where what is missing can be filled in. */
   onShow: (node: string) => void;
 }
 
-export function ChangeList({ chatflowId, instance, name, drawn, onShow }: Props) {
+export function ChangeList({ chatflowId, hand, drawn, onShow }: Props) {
   const editing = useContext(EditingContext);
-  const [title, setTitle] = useState(t("New flow"));
-  const named = chatflowId ? t("Changed by hand: {{flow}}", { flow: name }).slice(0, 120) : title.trim();
-  const start = useHandSession(chatflowId, instance);
-  const build = useMutation({ mutationFn: () => start({ session_name: named }) });
+  const { title, setTitle, missing } = hand;
   const list = useRef<HTMLOListElement>(null);
   const number = editing?.edits.length ?? 0;
   // The newest is in sight.
@@ -49,8 +43,6 @@ export function ChangeList({ chatflowId, instance, name, drawn, onShow }: Props)
   const { edits } = editing;
   const told = drawn?.edits.length === edits.length ? drawn.edits : [];
   const wrong = (index: number) => drawn?.findings.find((one) => one.op_index === index);
-  const broken = edits.some((_, index) => told.length > 0 && wrong(index)?.severity === "error");
-  const missing = edits.length > 0 ? blocking(drawn) : [];
   // Tidying up is one change to a person.
   const moved = edits.filter((one) => one.op_type === "SetPosition");
   const touched = edits.length > 0 || Boolean(editing.undo ?? editing.redo);
@@ -155,25 +147,42 @@ export function ChangeList({ chatflowId, instance, name, drawn, onShow }: Props)
         </details>
       )}
       <div>
-        <button
-          type="button"
-          className="button primary"
-          disabled={
-            build.isPending ||
-            edits.length === 0 ||
-            broken ||
-            missing.length > 0 ||
-            drawn?.stale ||
-            (!chatflowId && !title.trim())
-          }
-          onClick={() => build.mutate()}
-        >
-          {build.isPending ? t("Starting…") : t("Build and test")}
-        </button>{" "}
+        <BuildButton hand={hand} />{" "}
         <small>{t("It is built as a draft and tested; you decide then whether it goes live.")}</small>
       </div>
-      <ErrorNote error={build.error} />
+      <ErrorNote error={hand.error} />
       {before}
     </section>
+  );
+}
+
+function BuildButton({ hand: { build, isPending, ready } }: { hand: HandBuild }) {
+  return (
+    <button type="button" className="button primary" disabled={!ready} onClick={() => build()}>
+      {isPending ? t("Starting…") : t("Build and test")}
+    </button>
+  );
+}
+
+interface ThumbBarProps {
+  editing: Editing;
+  hand: HandBuild;
+  onAdd: () => void;
+}
+
+/** What a thumb reaches on a phone, below the picture. */
+export function ThumbBar({ editing: { undo, redo }, hand, onAdd }: ThumbBarProps) {
+  const sign = (name: string, text: string, act: (() => void) | null) => (
+    <button type="button" className="button" aria-label={name} disabled={!act} onClick={() => act?.()}>
+      {text}
+    </button>
+  );
+  return (
+    <fieldset className="thumb-bar" aria-label={t("Your changes")}>
+      {sign(t("Undo"), "↶", undo)}
+      {sign(t("Redo"), "↷", redo)}
+      {sign(t("Add a node…"), "+", onAdd)}
+      <BuildButton hand={hand} />
+    </fieldset>
   );
 }

@@ -9,8 +9,8 @@ import { Earlier } from "../session/Turns";
 import { isNarrow, type View, Workbench } from "../session/Workbench";
 import { ShareButton } from "../share/ShareButton";
 import { ErrorNote } from "../ui/ErrorNote";
-import { Builder, useBuild } from "./Builder";
-import { ChangeList } from "./ChangeList";
+import { Builder, FREE, useBuild } from "./Builder";
+import { ChangeList, ThumbBar } from "./ChangeList";
 import { EditingContext } from "./edits";
 import { HighlightContext, useHighlight } from "./highlight";
 import { PlainOperation } from "./PlainOperation";
@@ -23,8 +23,8 @@ import "../session/session.css";
 export function FlowPage({ params }: { params: Record<string, string> }) {
   const { id = "", instance, action } = params;
   const { data, error, isPending } = useQuery(flowGraph(id, instance));
-  const { error: wrong, ...build } = useBuild(id, data?.flow.instance ?? instance);
-  const { editing, drawn, choose } = build;
+  const { error: wrong, ...build } = useBuild(id, data?.flow.instance ?? instance, data?.flow.name ?? "");
+  const { editing, drawn, choose, hand, ask } = build;
   const [view, setView] = useState<View>(action === "try" ? "try" : "chat");
   const pointing = useHighlight(() => {
     if (isNarrow()) setView("picture");
@@ -95,8 +95,7 @@ export function FlowPage({ params }: { params: Record<string, string> }) {
             <EditingContext value={editing}>
               <ChangeList
                 chatflowId={id}
-                instance={flow.instance}
-                name={flow.name}
+                hand={hand}
                 drawn={drawn}
                 onShow={(node) => {
                   setView("picture");
@@ -117,6 +116,7 @@ export function FlowPage({ params }: { params: Record<string, string> }) {
             actions={{ [t("Try it")]: () => setView("try") }}
           />
         }
+        bar={<ThumbBar editing={editing} hand={hand} onAdd={() => ask(FREE)} />}
         tryOut={<TryOut chatflowId={id} instance={flow.instance} />}
       />
     </HighlightContext>
@@ -127,7 +127,7 @@ export function FlowPage({ params }: { params: Record<string, string> }) {
 export function NewFlowPage() {
   const { data } = useQuery(health());
   const [instance = ""] = Object.keys(data?.flowise ?? {});
-  const build = useBuild(null, undefined);
+  const build = useBuild(null, undefined, "");
   const [view, setView] = useState<View>("picture");
   return (
     <Workbench
@@ -148,8 +148,7 @@ export function NewFlowPage() {
           <EditingContext value={build.editing}>
             <ChangeList
               chatflowId={null}
-              instance={undefined}
-              name=""
+              hand={build.hand}
               drawn={build.drawn}
               onShow={(node) => {
                 setView("picture");
@@ -160,6 +159,7 @@ export function NewFlowPage() {
         </>
       }
       picture={<Builder graph={null} instance={instance} {...build} actions={{}} />}
+      bar={<ThumbBar editing={build.editing} hand={build.hand} onAdd={() => build.ask(FREE)} />}
       tryOut={null}
     />
   );

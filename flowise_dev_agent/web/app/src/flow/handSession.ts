@@ -1,15 +1,17 @@
 /** A session of the changes that a person has made by hand, and of the words that they add to them. */
-import { useContext, useRef } from "react";
+import { useMutation } from "@tanstack/react-query";
+import { useRef, useState } from "react";
 import { useLocation } from "wouter";
 import { Problem } from "../api/client";
 import { answerSession, getSession, startSession } from "../api/sessions";
-import type { SessionView, StartSession } from "../api/types";
+import type { FlowPreview, SessionView, StartSession } from "../api/types";
+import { t } from "../i18n";
 import { newKey } from "../sessions/start";
-import { EditingContext, filesOf, opsOf } from "./edits";
+import { type Editing, filesOf, opsOf } from "./edits";
+import { blocking } from "./mending";
 
 /** Starts it and shows it; then the changes are the session's. */
-export function useHandSession(chatflowId: string | null, instance: string | undefined) {
-  const editing = useContext(EditingContext);
+export function useHandSession(chatflowId: string | null, instance: string | undefined, editing: Editing | null) {
   const [, go] = useLocation();
   const attempt = useRef({ sent: "", key: "" });
   return async (more: Partial<StartSession>): Promise<void> => {
@@ -28,6 +30,31 @@ export function useHandSession(chatflowId: string | null, instance: string | und
     editing?.clear();
     go(`/s/${session.thread_id}`);
   };
+}
+
+export type HandBuild = ReturnType<typeof useHandBuild>;
+
+/** "Build and test" of the changes to a flow, or to a new one, which gets a name before. */
+export function useHandBuild(
+  chatflowId: string | null,
+  instance: string | undefined,
+  name: string,
+  editing: Editing,
+  drawn: FlowPreview | undefined,
+) {
+  const [title, setTitle] = useState(t("New flow"));
+  const named = chatflowId ? t("Changed by hand: {{flow}}", { flow: name }).slice(0, 120) : title.trim();
+  const start = useHandSession(chatflowId, instance, editing);
+  const { mutate, isPending, error } = useMutation({ mutationFn: () => start({ session_name: named }) });
+  const { edits } = editing;
+  const missing = edits.length > 0 ? blocking(drawn) : [];
+  const broken =
+    drawn?.edits.length === edits.length &&
+    drawn.findings.some(
+      (one) => typeof one.op_index === "number" && one.op_index < edits.length && one.severity === "error",
+    );
+  const ready = !isPending && edits.length > 0 && !broken && missing.length === 0 && !drawn?.stale && named !== "";
+  return { title, setTitle, missing, build: mutate, isPending, error, ready };
 }
 
 /** The person has made the changes themselves, so that the plan of them needs no other yes. */

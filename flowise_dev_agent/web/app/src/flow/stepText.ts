@@ -1,14 +1,21 @@
 /** Texts of steps: Flowise keeps them as its editor writes them, HTML or Markdown; people read and write Markdown. */
-import Turndown from "turndown";
 
 /** How Flowise tells HTML of its editor from a text, also from one with tags in it such as `<rules>`. */
 const HTML = /^\s*<(?:p|div|h[1-6]|ul|ol|blockquote|pre|table)\b/i;
-const reader = new Turndown();
-// As Flowise reads it: what a person wrote as Markdown stays so.
-reader.escape = (text) => text;
+const SIGNS: Record<string, string> = { lt: "<", gt: ">", quot: '"', "#39": "'", nbsp: " ", amp: "&" };
 
-/** The text as the model gets it. */
-export const shownText = (stored: string): string => (HTML.test(stored) ? reader.turndown(stored) : stored);
+/** The text as the model gets it. The page's policy lets no browser read HTML; the service does the same. */
+export function shownText(stored: string): string {
+  if (!HTML.test(stored)) return stored;
+  return stored
+    .replace(/<li\b[^<>]*>/gi, "- ")
+    .replace(/<\/(?:p|div|h[1-6]|ul|ol|blockquote|pre|table)>\s*/gi, "\n\n")
+    .replace(/<br\b[^<>]*>|<\/li>/gi, "\n")
+    .replace(/<[^<>]*>/g, "")
+    .replace(/&(#39|\w{2,4});/g, (whole, name: string) => SIGNS[name] ?? whole)
+    .replace(/\n\s*\n/g, "\n\n")
+    .trim();
+}
 
 /** The text as Flowise's editor reads it back. Its fields of several lines take Markdown, those of one line HTML. */
 export function storedText(text: string, lines: boolean): string {

@@ -26,10 +26,11 @@ export function NextSteps({ chatflowId, instance, url, onTry }: Props) {
   const field = useRef<HTMLTextAreaElement>(null);
   // The key changes only with the text: pressing twice starts one session.
   const attempt = useRef({ text: "", key: "" });
-  const byHand = (useContext(EditingContext)?.edits.length ?? 0) > 0;
+  const editing = useContext(EditingContext);
+  const byHand = (editing?.edits.length ?? 0) > 0;
   const service = useQuery({ ...health(), enabled: byHand }).data;
   const reads = !byHand || service?.reasoning.engine !== "deterministic";
-  const start = useHandSession(chatflowId, instance);
+  const start = useHandSession(chatflowId, instance, editing);
   const change = useMutation({
     mutationFn: async ({ requirement, operation }: { requirement: string; operation: "update" | "auto" }) => {
       if (byHand && operation === "update") {

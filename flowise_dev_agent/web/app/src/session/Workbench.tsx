@@ -15,6 +15,8 @@ interface Props {
   picture: ReactNode;
   /** The chat with the flow; null while there is nothing to ask. */
   tryOut: ReactNode | null;
+  /** Below the picture, on a phone. */
+  bar?: ReactNode;
   /** The picture is what the page is for. */
   draws?: boolean;
   view: View;
@@ -22,7 +24,7 @@ interface Props {
 }
 
 /** The workbench: the conversation on the left, the picture on the right, a divider that the browser remembers. */
-export function Workbench({ header, talk, picture, tryOut, draws = false, view, onView }: Props) {
+export function Workbench({ header, talk, picture, tryOut, bar, draws = false, view, onView }: Props) {
   const layout = useDefaultLayout({ id: `flowise-dev-agent-workbench${draws ? "-flow" : ""}`, storage: localStorage });
   const id = useId();
   const views: [View, string][] = [
@@ -70,6 +72,7 @@ export function Workbench({ header, talk, picture, tryOut, draws = false, view, 
           </div>
         </Panel>
       </Group>
+      {bar}
     </div>
   );
 }
