@@ -40,7 +40,8 @@ _NOTES_ON: Final[Mapping[str, str]] = {
     "the subject is not encoded, so ASCII",
     "customFunction": "at the end of a flow, as EndingNode, it returns { text } or { json }; a text that is JSON is "
     "parsed, and an object of other fields is no answer",
-    "faiss": "basePath inside the server's folder .flowise, so a relative one; an upsert replaces all that is there",
+    "faiss": "only where it is asked for: many servers lack its package; basePath inside the server's folder .flowise, "
+    "so a relative one; an upsert replaces all that is there",
     **dict.fromkeys(
         ("conversationalAgent", "xmlAgent"), "sends stop sequences, which models that always reason refuse"
     ),

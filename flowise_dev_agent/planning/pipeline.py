@@ -11,6 +11,7 @@ from flowise_dev_agent.planning.passes.custom_tools import custom_tools
 from flowise_dev_agent.planning.passes.document_stores import document_stores, measured_stores
 from flowise_dev_agent.planning.passes.examples import examples
 from flowise_dev_agent.planning.passes.feasibility import (
+    SERVER_PACKAGE,
     SERVER_SETTING,
     VARIABLE_TO_CREATE,
     feasibility,
@@ -74,7 +75,7 @@ OF_TAKEN_PLAN: Final[Sequence[Pass]] = (
     started_tests,
 )
 #: A model cannot correct these: the person has to say what they want, or to do it.
-_FOR_THE_PERSON: Final = frozenset({BUILT_AS_AGENTFLOW, NO_AGENT, VARIABLE_TO_CREATE, SERVER_SETTING})
+_FOR_THE_PERSON: Final = frozenset({BUILT_AS_AGENTFLOW, NO_AGENT, VARIABLE_TO_CREATE, SERVER_PACKAGE, SERVER_SETTING})
 
 
 async def passed(context: PlanContext, passes: Sequence[Pass]) -> PlanContext:

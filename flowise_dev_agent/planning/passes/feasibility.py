@@ -30,6 +30,7 @@ from flowise_dev_agent.patch import (
 )
 from flowise_dev_agent.patch.model.attached_files import is_stand_in, new_store
 from flowise_dev_agent.patch.model.definitions import type_set
+from flowise_dev_agent.patch.model.findings import warning
 from flowise_dev_agent.patch.model.nested import nested_components
 from flowise_dev_agent.patch.model.placeholders import stands_in
 from flowise_dev_agent.patch.model.references import has_variable
@@ -45,6 +46,10 @@ from flowise_dev_agent.schemas.plan import Plan, PlannedValue
 
 #: The code of a finding on what only the operator of the server can allow.
 SERVER_SETTING: Final = "SERVER_SETTING_NEEDED"
+#: The code of a finding on a package that no API of the server tells of.
+SERVER_PACKAGE: Final = "SERVER_PACKAGE_NEEDED"
+#: Node types that Flowise lists also where the package is not built that each question needs.
+_PACKAGES: Final[Mapping[str, str]] = {"faiss": "faiss-node"}
 #: Finding codes that depend on connections and credentials, which a plan does not have.
 _LATER: Final = frozenset(
     {"NESTED_CREDENTIAL_UNBOUND", "CREDENTIAL_UNBOUND", "VARIABLE_NOT_SET", "NOT_AN_ID", "REF_WITHOUT_EDGE"}
@@ -120,6 +125,7 @@ def _tried(plan: Plan, base: GraphIR, schemas: Schemas) -> tuple[GraphIR | None,
         return None, []
     found = validate_flow(graph.to_flow_data(), schemas=schemas, credentials=None, kind=plan.flow_kind, unfinished=True)
     return graph, [
+        *_unbuilt(plan, base),
         *unfed(plan, base, graph, schemas),
         *(
             _as_advice(one)
@@ -127,6 +133,21 @@ def _tried(plan: Plan, base: GraphIR, schemas: Schemas) -> tuple[GraphIR | None,
             if (one.severity == "error" or one.code in _ADVISED) and _concerns(one, plan, graph)
         ),
     ]
+
+
+def _unbuilt(plan: Plan, base: GraphIR) -> Iterator[Finding]:
+    """Warnings for new nodes that may not run on the server, and that the flow does not use already."""
+    in_use = {node.name for node in base.nodes}
+    for node in plan.nodes:
+        package = _PACKAGES.get(node.node_name)
+        if package and not node.existing and node.node_name not in in_use:
+            yield warning(
+                SERVER_PACKAGE,
+                f"{node.node_name} needs the package {package}, and no API says if the server has it built.",
+                where=node.node_id,
+                hint="Take memoryVectorStore, which needs none, unless the person names this one.",
+                package=package,
+            )
 
 
 def flow_after(plan: Plan, base: GraphIR, schemas: Schemas) -> GraphIR | None:

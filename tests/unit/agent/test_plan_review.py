@@ -286,6 +286,18 @@ async def test_what_only_the_server_s_operator_can_allow_is_told_with_the_plan(c
     assert (result.problems, result.plan.findings) == ((), told)
 
 
+async def test_a_store_that_the_server_may_not_run_is_told_unless_the_flow_has_it(catalogue: NodeStore) -> None:
+    wanted = planned("faiss_0", values={"faiss_0.basePath": "guide"})
+    (told,) = [one for one in await review(wanted, catalogue) if one.code == "SERVER_PACKAGE_NEEDED"]
+    assert (told.severity, told.where, told.params["package"]) == ("warning", "faiss_0", "faiss-node")
+    result = await Review()(wanted.model_copy(update={"findings": [told]}), plan_request(catalogue))
+    assert (result.problems, result.plan.findings) == ((), [told])
+    base = compile_ops(GraphIR.empty(), [AddNode(node_name="faiss", node_id="faiss_1")], catalogue.schemas).graph
+    assert "SERVER_PACKAGE_NEEDED" not in [one.code for one in await review(wanted, catalogue, base=base)]
+    other = planned("memoryVectorStore_0")
+    assert "SERVER_PACKAGE_NEEDED" not in [one.code for one in await review(other, catalogue)]
+
+
 @pytest.mark.parametrize(
     ("words", "state"),
     [
