@@ -26,7 +26,11 @@ _RECORD: Final = f"""
     ), compared AS (
         SELECT seen.*, last.version, last.updated_date AS last_date, top.version AS top,
             last.sha256 = seen.sha256 AND last.name = seen.name
-            AND COALESCE(last.beside = seen.beside, last.settings = seen.settings, true) AS same
+            AND COALESCE(
+                last.beside = seen.beside,
+                last.settings = seen.settings
+                AND (last.session_id IS NOT NULL OR last.updated_date = seen.updated_date),
+                true) AS same
         FROM seen
         LEFT JOIN LATERAL (
             SELECT * FROM {EVERY_VERSION} AS every

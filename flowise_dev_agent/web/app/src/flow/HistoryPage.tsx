@@ -126,13 +126,13 @@ function useRestore(flow: string) {
           api.POST("/sessions/{session_id}/rollback", { params: { path: { session_id }, query: { version: label } } }),
         );
       const path = { chatflow_id: flow, version: name };
-      await dataOf(
+      const { left_out } = await dataOf(
         api.POST("/flows/{chatflow_id}/versions/{version}/restore", {
           params: { path, query: { wait: 20 } },
           body: { dry_run: false },
         }),
       );
-      return { already_there: false };
+      return { already_there: false, left_out };
     },
     onSuccess: refresh,
   });
@@ -145,7 +145,7 @@ function useRefresh() {
   };
 }
 
-function Restored({ name, done }: { name: string; done: { already_there: boolean } | undefined }) {
+function Restored({ name, done }: { name: string; done: { already_there: boolean; left_out?: string[] } | undefined }) {
   return (
     <div role="status">
       {done && (
@@ -153,6 +153,8 @@ function Restored({ name, done }: { name: string; done: { already_there: boolean
           {done.already_there
             ? t("The flow already is as {{name}}; nothing was written.", { name })
             : t("The flow is as {{name}} again, and verified in Flowise.", { name })}
+          {done.left_out?.[0] &&
+            ` ${t("Not written: {{names}}. The flow keeps its own.", { names: done.left_out.join(", ") })}`}
         </p>
       )}
     </div>
@@ -225,7 +227,7 @@ function Version({ flow, version, called, shown, onShow }: VersionProps) {
             onYes={() => restore.mutate(version)}
           >
             <p>{t("What the flow holds now is saved as a version first, so you can undo this.")}</p>
-            <p>{t("Only its text, name and uploads go back. Its other settings stay.")}</p>
+            <p>{t("Its text, name and settings go back. Who may use it stays as it is.")}</p>
             {version.flow_name !== called && <p>{t("It is called “{{name}}” again.", { name: version.flow_name })}</p>}
           </ConfirmButton>
         )}
