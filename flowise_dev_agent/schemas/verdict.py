@@ -1,10 +1,11 @@
 """Tests of a flow and their judgement."""
 
 from collections.abc import Mapping, Sequence
-from typing import Literal
+from typing import Any, Literal, TypeVar
 
 from pydantic import ConfigDict, Field
 
+from flowise_dev_agent.patch.model.labels import titled
 from flowise_dev_agent.sanitize import shortened
 from flowise_dev_agent.schemas.base import Contract, JsonMapping, JsonObject, JsonValue, Versioned, Worded
 from flowise_dev_agent.schemas.plan import Decision, Decisions
@@ -197,6 +198,15 @@ class CriterionVerdict(Worded):
     reason: str = ""
 
 
+W = TypeVar("W", bound=Worded)
+
+
+def _titled(words: W, titles: Mapping[str, str], *fields: str) -> W:
+    """Copy with titles in these fields; what code wrote has a code, and titles already."""
+    written = {name: getattr(words, name) for name in fields if name not in words.texts}
+    return words.model_copy(update={name: titled(one, titles) for name, one in written.items()})
+
+
 class PartVerdict(Worded):
     """Judgement of one part of the requirement in the current flow."""
 
@@ -262,6 +272,16 @@ class Verdict(Versioned, Worded):
                 "fix": " ".join(str(fix) for fix in fixes) if isinstance(fixes, list) else "",
             }
         )
+
+    def in_titles(self, titles: Mapping[str, str]) -> "Verdict":
+        """Verdict for people: in what models wrote, nodes have their titles in place of their ids."""
+        update: dict[str, Any] = {
+            "criteria": [_titled(one, titles, "text", "reason") for one in self.criteria],
+            "parts": [_titled(one, titles, "reason") for one in self.parts],
+        }
+        if not any(field.startswith("notes.") for field in self.texts):
+            update["notes"] = [titled(note, titles) for note in self.notes]
+        return _titled(self, titles, "reason", "fix").model_copy(update=update)
 
     def with_marks(self, trials: Sequence[Trial], tested: Mapping[str, Sequence[str]]) -> "Verdict":
         """Verdict in which what people marked counts before all other judgements. `tested`: tests by criterion."""

@@ -38,7 +38,7 @@ from flowise_dev_agent.agent.tools import shorten
 from flowise_dev_agent.approval.manual_edits import ops_of
 from flowise_dev_agent.errors import FlowiseError
 from flowise_dev_agent.patch import GraphIR, payload_sha256
-from flowise_dev_agent.patch.model.labels import in_words
+from flowise_dev_agent.patch.model.labels import in_words, titled
 from flowise_dev_agent.planning.details import titles_of
 from flowise_dev_agent.planning.passes.images import uploads
 from flowise_dev_agent.planning.passes.mappings import kept_to
@@ -277,11 +277,10 @@ async def hitl_review_v2(state: AgentState, runtime: Runtime[AgentContext]) -> U
         answer = {"type": "result_review", "action": "iterate", "feedback": words}
         return {"answer": answer, **_with_feedback(state, words)}
     difference = await _difference(state, runtime.context)
-    left = await _to_do(state, runtime.context)
+    titles, left = await _to_do(state, runtime.context)
     repaired = await _repaired(state, runtime.context)
-    answer: dict[str, Any] = interrupt(
-        _result_review(state, runtime.context, difference, repaired, left).in_language(state.language).as_value()
-    )
+    review = _result_review(state, runtime.context, difference, repaired, titles, left)
+    answer: dict[str, Any] = interrupt(review.in_language(state.language).as_value())
     stage = state.write.stage
     match answer["action"]:
         case "accept" if _is_unwritten(state):
@@ -380,11 +379,12 @@ async def _repaired(state: AgentState, context: AgentContext) -> list[RepairedVa
     return found[:_MOST_REPAIRED]
 
 
-async def _to_do(state: AgentState, context: AgentContext) -> list[str]:
-    """Things that only the person can do for the flow as it was written."""
+async def _to_do(state: AgentState, context: AgentContext) -> tuple[dict[str, str], list[str]]:
+    """Titles of the nodes of the flow as it was written, by id, and things that only the person can do for it."""
     plan, schemas = state.plan.current, (await context.knowledge.nodes()).schemas
     graph = GraphIR.from_flow_data(await context.blobs.get(str(state.write.current_sha)))
-    return to_do(plan, graph, titles_of(plan, graph, schemas), schemas, state.credentials.skipped)
+    titles = titles_of(plan, graph, schemas)
+    return titles, to_do(plan, graph, titles, schemas, state.credentials.skipped)
 
 
 def _result_review(
@@ -392,9 +392,11 @@ def _result_review(
     context: AgentContext,
     difference: Difference | None,
     repaired: Sequence[RepairedValue],
+    titles: Mapping[str, str],
     left: Sequence[str],
 ) -> ResultReviewInterrupt:
-    plan, verdict, write = state.plan.current, state.review.verdict, state.write
+    plan, write = state.plan.current, state.write
+    verdict = state.review.verdict.in_titles(titles) if state.review.verdict else None
     results, baseline = state.tests.results, state.tests.baseline or []
     chatflow_id = str(write.chatflow_id)
     # Only code has judged the answers before the change, so that what a judge found is not compared.
@@ -435,8 +437,9 @@ def _result_review(
     said += dict.fromkeys(one.words for one in state.check.findings if is_remark(one))
     iterations = _acceptable(state)
     before = best_of(iterations[:-1])
-    if verdict and before and (gone := lost(before, verdict)):
-        said.append(text("interrupt.shown_before", iteration=before.iteration, listed="; ".join(gone)))
+    if state.review.verdict and before and (gone := lost(before, state.review.verdict)):
+        listed = "; ".join(titled(one, titles) for one in gone)
+        said.append(text("interrupt.shown_before", iteration=before.iteration, listed=listed))
         said.append(text("interrupt.accept_earlier"))
     draft_id = write.draft_id
     return ResultReviewInterrupt(

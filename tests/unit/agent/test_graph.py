@@ -391,6 +391,23 @@ async def test_p24_a_failed_prediction_is_not_overruled_by_a_model(bench: Bench)
     assert [one.passed for one in asked.trials].count(False) == 1
 
 
+async def test_a_result_names_nodes_by_their_titles_and_repairs_by_their_ids() -> None:
+    bench = Bench(ops(), credentials(OPENAI), MAX_ITERATIONS=1)
+    said = Verdict(
+        done=False, category="LOGIC", reason="conversationChain_0 is rude", fix="Calm chatOpenAI_0", failed_trials=[1]
+    )
+    bench.reasoner.verdicts = [said]
+    await bench.start()
+    review = await bench.answer(action="approve")
+    for words in (review["message"], review["data"]["verdict"]["reason"], review["data"]["tests"][0]["error"]):
+        assert "conversationChain_0" not in words
+        assert "Conversation Chain is rude" in words
+    assert review["data"]["verdict"]["fix"] == "Calm OpenAI"
+    kept = (await bench.state()).review.verdict
+    assert kept
+    assert kept.reason == "conversationChain_0 is rude"
+
+
 async def test_a_slow_answer_is_a_timeout_and_not_a_flow_bug(bench: Bench) -> None:
     bench.flowise.answers["Hello"] = FlowiseTimeoutError("No answer within 60 s.")
     await bench.start()
