@@ -71,7 +71,7 @@ async def test_every_text_from_plan_to_summary_is_whole(
     await expect(test.locator(".said .markdown p")).to_have_text("The result is 51")
     await expect(test.get_by_text("Used: calculator", exact=True)).to_be_visible()
     await texts_are_whole()
-    await result.get_by_label("Deploy the chatflow when I accept").uncheck()
+    await result.get_by_label("Put it live when I accept").uncheck()
     await expect(result.get_by_text("Keep the chatflow without deploying it.")).to_be_visible()
     await expect(result.get_by_text("Deploy the chatflow.", exact=True)).to_have_count(0)
     await screen.accept(result)

@@ -76,7 +76,7 @@ async def test_p71_an_update_is_seen_from_proposal_over_promotion_to_rollback(ch
         await expect(page.locator(".fnode .mark")).to_have_count(0)
         await tab(page, "List")
         await expect(page.locator(".change-list")).to_contain_text("temperature")
-        await tab(page, "Ops (1)")
+        await tab(page, "One by one (1)")
         await expect(page.get_by_text(f"Set temperature of {node} to 0.2")).to_be_visible()
     tested = await changing.answer(reviewed, action="continue")
     done = await changing.answer(tested, action="accept")

@@ -52,9 +52,11 @@ export function SessionDiff({
 export function FlowDiff({ change, instance }: { change: FlowChange; instance?: string }) {
   const { ops } = change;
   const tabs = [
-    { name: t("Canvas"), content: <ChangeCanvas change={change} {...(instance && { instance })} /> },
+    { name: t("Picture"), content: <ChangeCanvas change={change} {...(instance && { instance })} /> },
     { name: t("List"), content: <ChangeList {...change} /> },
-    ...(ops.length > 0 ? [{ name: t("Ops ({{number}})", { number: ops.length }), content: <OpList ops={ops} /> }] : []),
+    ...(ops.length > 0
+      ? [{ name: t("One by one ({{number}})", { number: ops.length }), content: <OpList ops={ops} /> }]
+      : []),
   ];
   return (
     <div className="flow-diff">

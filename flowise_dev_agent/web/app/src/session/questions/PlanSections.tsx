@@ -248,14 +248,17 @@ function changesOf(data: PlanData, drawn: Map<string, PreviewNode>): Change[] {
   const values = Map.groupBy(details?.values ?? [], (one) => one.node_id);
   const removed = details?.removed ?? contract.removals.map((id) => ({ node_id: id, node_name: id, label: "" }));
   const found = new Map<string, Change>();
+  // Until the picture of it is here.
+  const there: Mark = contract.operation === "create" ? "added" : "changed";
   const ways = new Map(
     (details?.outline ?? []).map((line) => [line.node_id, line.leads_to.filter((way) => way.name)] as const),
   );
   for (const node of contract.nodes) {
     const shown = drawn.get(node.node_id);
-    const mark = shown ? MARKS[shown.state] : node.existing ? "changed" : "added";
+    const mark = shown ? MARKS[shown.state] : node.existing ? there : "added";
     if (mark === "same" && !values.has(node.node_id)) continue;
-    const label = shown?.node.label || node.label || values.get(node.node_id)?.[0]?.node || node.node_name;
+    const named = node.label || values.get(node.node_id)?.[0]?.node || paramLabel(node.node_name);
+    const label = shown?.node.label || named;
     found.set(node.node_id, {
       ...{ id: node.node_id, label, mark, purpose: node.purpose, values: [] },
       ways: ways.get(node.node_id) ?? [],
@@ -265,7 +268,7 @@ function changesOf(data: PlanData, drawn: Map<string, PreviewNode>): Change[] {
     const known = found.get(id);
     const label = drawn.get(id)?.node.label || list[0]?.node || id;
     found.set(id, {
-      ...(known ?? { id, label, mark: "changed", purpose: "", ways: ways.get(id) ?? [] }),
+      ...(known ?? { id, label, mark: there, purpose: "", ways: ways.get(id) ?? [] }),
       values: list,
     });
   }

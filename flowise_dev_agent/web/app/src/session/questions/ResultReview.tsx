@@ -140,7 +140,7 @@ export function ResultReviewForm({ question, session, busy, send }: FormProps<In
         {!updates && !edits && (
           <label className="check">
             <input type="checkbox" checked={deploy} onChange={(event) => setDeploy(event.target.checked)} />
-            {t("Deploy the chatflow when I accept")}
+            {t("Put it live when I accept")}
           </label>
         )}
       </Choices>

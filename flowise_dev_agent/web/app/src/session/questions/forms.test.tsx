@@ -495,7 +495,7 @@ it("says Go live where accepting puts a flow in use, and only there", async () =
   const button = (name: string) => screen.queryByRole("button", { name });
   show(ResultReviewForm, RESULT, [accept("new"), option("iterate", "Change it")]);
   expect(button("Go live")).toBeTruthy();
-  await userEvent.click(screen.getByLabelText("Deploy the chatflow when I accept"));
+  await userEvent.click(screen.getByLabelText("Put it live when I accept"));
   expect(button("Accept")).toBeTruthy();
   cleanup();
   show(ResultReviewForm, RESULT, [accept("unchanged"), option("iterate", "Change it")]);
@@ -505,7 +505,7 @@ it("says Go live where accepting puts a flow in use, and only there", async () =
 it("accepts with or without deploying, iterates with feedback, rolls back after a confirmation", async () => {
   const { sent, press } = show(ResultReviewForm, RESULT, RESULT_OPTIONS);
   expect(screen.getByText("Deploy it.")).toBeTruthy();
-  await userEvent.click(screen.getByLabelText("Deploy the chatflow when I accept"));
+  await userEvent.click(screen.getByLabelText("Put it live when I accept"));
   expect(screen.queryByText("Deploy it.")).toBeNull();
   expect(screen.getByText("Keep the chatflow without deploying it.")).toBeTruthy();
   await press("Accept");
