@@ -11,7 +11,7 @@ from flowise_dev_agent.flowise import FlowiseClient
 from flowise_dev_agent.flowise.models import ChatflowCreate
 from flowise_dev_agent.patch import GraphIR
 from flowise_dev_agent.patch.model.values import is_empty
-from tests.e2e.page.screen import SIZES, Screen
+from tests.e2e.page.screen import SIZES, THUMB, Screen
 from tests.e2e.people import KINDS, make_flow
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -186,6 +186,25 @@ async def test_on_a_phone_a_node_is_set_in_the_picture_and_somebody_elses_change
     await screen.press("Chat")
     await changes(screen, "Temperature of ChatOpenAI: Before 0.9 → After 0.2")
     assert await screen.overflow() <= 0
+    # Below the picture a thumb reaches what is done most; the bar has a row of its own.
+    await screen.press("Picture")
+    bar = page.locator(".thumb-bar")
+    for name in ("Undo", "Redo", "Add a node…", "Build and test"):
+        button = bar.get_by_role("button", name=name, exact=True)
+        await expect(button).to_be_in_viewport(ratio=1)
+        box = await button.bounding_box()
+        assert box
+        assert box["height"] >= THUMB
+        assert box["y"] > SIZES[1]["height"] * 0.8
+    await expect(bar.get_by_role("button", name="Build and test")).to_be_enabled()
+    assert await screen.violations() == []
+    await screen.press("Undo", bar)
+    await expect(bar.get_by_role("button", name="Build and test")).to_be_disabled()
+    await screen.press("Redo", bar)
+    await screen.press("Add a node…", bar)
+    await expect(page.get_by_role("dialog")).to_be_visible()
+    await page.keyboard.press("Escape")
+    await screen.press("Chat")
     changed = row.flow_data.replace('"mine"', '"theirs"')
     await flowise_flows.update_chatflow(row.id, flow_data=changed)
     await page.reload()

@@ -6,15 +6,13 @@ import pytest
 from playwright.async_api import Locator, Page, expect
 
 from flowise_dev_agent.flowise import FlowiseClient
-from tests.e2e.page.screen import AUTHORIZATION, SIZES, WORK_MS, Screen
+from tests.e2e.page.screen import AUTHORIZATION, SIZES, THUMB, WORK_MS, Screen
 from tests.e2e.test_update_over_http import make_flow
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.nightly]
 
 ZOO = "Build a chatbot with GPT-4o and memory for a zoo"
 VIEWS = ("Home", "Flows", "Patterns", "Instances", "Knowledge", "Webhooks", "Settings", "API")
-#: What is pressed most on a phone, in pixels; WCAG asks for 24, which axe checks.
-THUMB = 44
 
 
 async def enter(page: Page, what: Locator) -> None:

@@ -91,7 +91,7 @@ function Progress({ refresh }: { refresh: RefreshView }) {
   return (
     <div className="stack tight">
       <div role="status">
-        {refresh.status === "queued" && <p>{t("Waiting for a worker…")}</p>}
+        {refresh.status === "queued" && <p>{t("Waiting for its turn…")}</p>}
         {refresh.status === "running" && (
           <p>
             {t("Reading {{what}}… ({{done}} of {{all}} done)", {
