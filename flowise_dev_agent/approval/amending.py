@@ -25,15 +25,21 @@ def amended(
     known = {node.node_id for node in plan.nodes}
     gone = {(one.source, one.target) for one in answer.disconnections}
     drawn = [one for one in plan.connections if (one.source, one.target) not in gone]
+    planned = {(one.source, one.target) for one in plan.connections}
     return plan.model_copy(
         update={
             "nodes": [*plan.nodes, *(node for node in answer.nodes if node.node_id not in known)],
             "removals": [*dict.fromkeys([*plan.removals, *answer.removals])],
             "kept": [id_ for id_ in plan.kept if id_ not in touched],
             "connections": [*drawn, *(one for one in answer.connections if one not in drawn)],
+            # A line of the plan that is taken back was never in the flow.
             "disconnections": [
                 *plan.disconnections,
-                *(one for one in answer.disconnections if one not in plan.disconnections),
+                *(
+                    one
+                    for one in answer.disconnections
+                    if one not in plan.disconnections and (one.source, one.target) not in planned
+                ),
             ],
             "values": _with_values(plan.values, answer.values),
             "new_tools": [*{one.name: one for one in (*plan.new_tools, *answer.new_tools)}.values()],

@@ -1,7 +1,9 @@
-"""Lines of a flow against the approved plan: order of steps, and guards before them, change only by the plan.
+"""Lines of a flow against the approved plan.
 
-A step that the change adds or removes is passed through: what counts are the lines between the steps that stay. A
-guard is a human input or a condition; a step is behind a branch of it if no way leads there without that branch.
+Those of an agentflow are exactly those of its plan. In other flows the order of nodes, and the guards before them,
+change only by the plan: a node that the change adds or removes is passed through, and what counts are the lines between
+the nodes that stay. A guard is a human input or a condition; a step is behind a branch of it if no way leads there
+without that branch.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -13,6 +15,7 @@ from flowise_dev_agent.patch.model import sequential
 from flowise_dev_agent.patch.model.graph import FlowEdge
 from flowise_dev_agent.patch.model.reach import holds_code, reached, tools_in
 from flowise_dev_agent.patch.model.ways import Way, following, reached_from, ways_of
+from flowise_dev_agent.planning.planned_lines import lines_of
 from flowise_dev_agent.planning.preview import planned_flow
 from flowise_dev_agent.schemas.plan import Capability, LineChange, NamedConnection, Plan
 
@@ -26,26 +29,26 @@ _ACTS: Final = frozenset(
 #: Steps that choose a branch.
 _BRANCHING: Final = v2.BRANCHING | sequential.CONDITIONS
 _TOOLS: Final = frozenset({"Tools", "Tools (MCP)"})
+_STEPS: Final = "AGENTFLOW"
 _HINT: Final = (
     "Leave the lines of the flow as they are. If the plan cannot be met without it, answer with `amend` and name the "
     "line in `connections`: the person is asked then."
 )
 
-_HINT_OF_NEW: Final = (
+_HINT_OF_STEPS: Final = (
     "Code makes the lines of the plan: leave out `Connect` and `SetParent`. If the plan cannot be met so, answer with "
     "`amend`: lines that lack in `connections`, those that go in `disconnections`. The person is asked then."
 )
 
 
 def line_changes(plan: Plan, base: GraphIR, schemas: Schemas) -> list[LineChange]:
-    """Lines to nodes of the flow that a plan adds and takes away, jumps of loops too. `output` is a guard's branch, of
-    an added line as the plan leaves the branches. Of a new agentflow they are all its lines, where the plan says them.
+    """Lines that a plan adds and takes away, jumps of loops too, in flows other than agentflows between nodes that are
+    there. `output` is a guard's branch, of an added line as the plan leaves the branches.
     """
-    if plan.operation == "create":
-        drawn = plan.connections if plan.says_all_lines and not base.nodes else []
-        return [LineChange(source=one.source, output=one.output, target=one.target, change="add") for one in drawn]
-    new = plan.new_nodes
-    added = [one for one in plan.connections if one.source not in new and one.target not in new]
+    has_steps, new = plan.flow_kind == _STEPS, plan.new_nodes
+    if plan.operation == "create" and not has_steps:
+        return []
+    added = [one for one in plan.connections if has_steps or not {one.source, one.target} & new]
     after = planned_flow(plan, base, schemas).graph if added else base
     outputs = [(one, node.output_called(one.output) if (node := after.node(one.source)) else None) for one in added]
     return [
@@ -99,14 +102,15 @@ def before_approval(plan: Plan, base: GraphIR, schemas: Schemas) -> list[str]:
     """Ids of steps that run before the approval of a person once the plan is carried out: those that now run after
     it, and new ones that act.
     """
-    if plan.operation == "create":
+    if plan.flow_kind != _STEPS or not base.nodes:
         return []
-    now, planned = _Ways.of(base, plan), _Ways.as_planned(line_changes(plan, base, schemas), plan, base)
+    after = planned_flow(plan, base, schemas).graph
+    now, planned = _Ways.of(base, plan), _Ways.of(after, plan)
     found: set[str] = set()
     for guard, branch in now.guards:
         if now.names[guard] == v2.HUMAN_INPUT:
             found |= now.behind(guard, branch) & planned.free_of(guard, branch)
-    return sorted(found | _early(plan, base, planned_flow(plan, base, schemas).graph, schemas))
+    return sorted(found | _early(plan, base, after, schemas))
 
 
 def _early(plan: Plan, base: GraphIR, after: GraphIR, schemas: Schemas) -> set[str]:
@@ -125,8 +129,10 @@ def _early(plan: Plan, base: GraphIR, after: GraphIR, schemas: Schemas) -> set[s
 
 def rerouted(plan: Plan, capability: Capability, base: GraphIR, after: GraphIR, schemas: Schemas) -> list[Finding]:
     """Findings for lines of a compiled flow that the approved plan does not cover."""
-    if plan.operation == "create":
-        problems, hint = _beside_plan(plan, base, after, schemas), _HINT_OF_NEW
+    if plan.flow_kind == _STEPS:
+        problems, hint = _beside_plan(plan, base, after, schemas), _HINT_OF_STEPS
+    elif plan.operation == "create":
+        return []
     else:
         problems, hint = _problems(plan, capability, base, after, schemas), _HINT
     return [
@@ -142,23 +148,43 @@ def rerouted(plan: Plan, capability: Capability, base: GraphIR, after: GraphIR, 
 
 
 def _beside_plan(plan: Plan, base: GraphIR, after: GraphIR, schemas: Schemas) -> Iterator[tuple[str, str]]:
-    """Steps and problems of a new agentflow whose lines are not those of its plan, where that says them all."""
-    if not plan.says_all_lines or base.nodes:
-        return
-    planned = planned_flow(plan, base, schemas).graph
-    said = {(edge.source, edge.output_name, edge.target) for edge in planned.edges}
-    for edge in after.edges:
-        if (edge.source, edge.output_name, edge.target) not in said:
-            branch = _branch_of(edge, after)
-            yield edge.target, f"a line leads from '{edge.source}'{f', branch {branch},' if branch else ''} to it"
-    for node in after.nodes:
-        if node.parent and (wanted := planned.node(node.id)) and node.parent != wanted.parent:
-            yield node.id, f"it runs inside '{node.parent}'"
+    """Steps and problems of an agentflow whose lines are not those of its plan."""
+    ids = {node.id: id_ for id_, node in places(plan, base, after).items()}
+    drawn = {
+        one._replace(source=ids.get(one.source, one.source), target=ids.get(one.target, one.target))
+        for one in lines_of(after)
+    }
+    said = lines_of(planned_flow(plan, base, schemas).graph)
+    for changes, does in ((drawn - said, "leads"), (said - drawn, "goes")):
+        for one in sorted(changes):
+            branch = f" ({one.output})" if one.output else ""
+            yield one.target, f"the line from '{one.source}'{branch} to '{one.target}' {does}"
+
+
+def places(plan: Plan, before: GraphIR, after: GraphIR) -> dict[str, FlowNode]:
+    """Map each planned node to its node in the flow: the one of its id, else one in the place of another type.
+
+    Of several of one type, the first of the plan takes the place of the first of its removals.
+    """
+    order = {node_id: place for place, node_id in enumerate(plan.removals)}
+    found = {node.node_id: there for node in plan.nodes if (there := after.node(node.node_id))}
+    own = {node.id for node in found.values()}
+    free = [
+        node
+        for node in sorted(after.nodes, key=lambda node: order.get(node.id, len(order)))
+        if node.id not in own and ((old := before.node(node.id)) is None or old.name != node.name)
+    ]
+    for node in plan.nodes:
+        if node.node_id not in found and (there := next((one for one in free if one.name == node.node_name), None)):
+            found[node.node_id] = there
+            free.remove(there)
+    return found
 
 
 def _problems(
     plan: Plan, capability: Capability, base: GraphIR, after: GraphIR, schemas: Schemas
 ) -> Iterator[tuple[str, str]]:
+    """Nodes and problems of lines between the nodes that stay."""
     added_by = {
         (one.source, _branch(source, one.output, plan), one.target)
         for one in capability.lines
@@ -186,8 +212,6 @@ def _problems(
         if not _is_taken(line, capability.lines) and not (line.input and (line.target, line.input) in fed):
             yield line.target, f"the line from '{line.source}' to '{line.target}' goes"
     yield from _led_around(_Ways.of(base, plan), _Ways.as_planned(capability.lines, plan, base), _Ways.of(after, plan))
-    for step in sorted(_early(plan, base, after, schemas) - {*capability.before_approval}):
-        yield step, f"the new step '{step}' acts before a person is asked"
 
 
 def _led_around(before: "_Ways", planned: "_Ways", now: "_Ways") -> Iterator[tuple[str, str]]:

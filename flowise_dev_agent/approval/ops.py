@@ -122,8 +122,11 @@ async def compiled(
         result = await compile_(kept)
     left_out += untouched(plan, original or base, result.graph)
     lacking = not_met(plan_with_ids(plan, ids), base, result.graph)
-    if by_model and plan.capability is not None:
-        lacking += await asyncio.to_thread(rerouted, plan, plan.capability, original or base, result.graph, schemas)
+    has_steps = plan.flow_kind == "AGENTFLOW"
+    # Steps of a pattern bring their lines along.
+    if by_model and plan.capability is not None and not (has_steps and unbound):
+        before = base if has_steps else original or base
+        lacking += await asyncio.to_thread(rerouted, plan, plan.capability, before, result.graph, schemas)
     return Compiled(result, kept, lacking, left_out)
 
 

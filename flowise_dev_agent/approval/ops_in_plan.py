@@ -9,6 +9,7 @@ from typing import Final
 from pydantic import JsonValue
 
 from flowise_dev_agent.approval.promises import in_short
+from flowise_dev_agent.forms.wiring import fitting_output
 from flowise_dev_agent.patch import (
     AddNode,
     BindCredential,
@@ -64,7 +65,8 @@ def outside_plan(
             op_type=op.op_type,
         )
         for index, op in enumerate(ops)
-        for problem in ([] if _implied(op, ops, plan, base) else _beyond(op, plan, capability, schemas, base))
+        if not _implied(op, ops, plan, base)
+        for problem in _beyond(op, plan, capability, schemas, base)
     ]
 
 
@@ -84,6 +86,8 @@ def _beyond(op: PatchOp, plan: Plan, capability: Capability, schemas: Schemas, b
     if not any(id_ in capability.nodes for id_ in ids):
         yield f"{' and '.join(ids)} {'are' if len(ids) > 1 else 'is'} not part of it"
         return
+    if isinstance(op, Connect) and plan.operation != "create":
+        yield from (f"it does not list '{id_}', which the line joins" for id_ in _beside(op, plan, schemas, base))
     if isinstance(op, AddNode):
         planned = capability.nodes[op.node_id]
         if planned.action != "add":
@@ -122,8 +126,38 @@ def _is_title(node_id: str, label: str, plan: Plan, base: GraphIR) -> bool:
     return label in (planned, node.label if node else "") or (not planned and node_id in plan.new_nodes)
 
 
+def _beside(op: Connect, plan: Plan, schemas: Schemas, base: GraphIR) -> list[str]:
+    """Ids of nodes that a line leads to or from a new one, and that the plan does not list: none that the type of the
+    new one alone tells, and none beside a node that goes.
+    """
+    ends, listed = (op.source_node_id, op.target_node_id), {node.node_id for node in plan.nodes}
+    gone = {*plan.removals}
+    near = {edge.target for edge in base.edges if edge.source in gone}
+    near |= {edge.source for edge in base.edges if edge.target in gone}
+    unlisted = [id_ for id_ in ends if id_ not in listed | near]
+    if not (unlisted and {*ends} & plan.new_nodes):
+        return []
+    there = {node.id: schema for node in base.nodes if node.id not in gone and (schema := schemas.get(node.name))}
+    new = next((schemas.get(one.node_name) for one in plan.nodes if one.node_id in ends and not one.existing), None)
+    named = [one for one in new.anchors if one.name == op.target_anchor] if new else []
+    fitting = [
+        id_
+        for id_, one in there.items()
+        if (
+            any(fitting_output(one, anchor) for anchor in named)
+            if unlisted[0] == ends[0]
+            else new and any(fitting_output(new, anchor) for anchor in one.anchors)
+        )
+    ]
+    return [] if fitting == unlisted else unlisted
+
+
 def _implied(op: PatchOp, ops: Sequence[PatchOp], plan: Plan, base: GraphIR) -> bool:
-    """True for a line that the plan takes away, puts a new node into, or closes over a removed one."""
+    """True for a line that the plan takes away, puts a new node into, or closes over a removed one. Lines of an
+    agentflow are compared as a whole.
+    """
+    if plan.flow_kind == "AGENTFLOW":
+        return isinstance(op, Connect | Disconnect)
     if isinstance(op, Disconnect):
         ends = (op.source_node_id, op.target_node_id)
         lines = [one for one in ops if isinstance(one, Connect)]

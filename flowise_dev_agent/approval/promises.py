@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from flowise_dev_agent.approval.lines import lines_named
+from flowise_dev_agent.approval.lines import lines_named, places
 from flowise_dev_agent.patch import (
     Finding,
     FlowNode,
@@ -27,11 +27,11 @@ _SHOWN: Final = 80
 def not_met(plan: Plan, before: GraphIR, after: GraphIR) -> list[Finding]:
     """Findings for promises of the approved plan that the compiled flow does not keep."""
     nodes, existed = {node.id: node for node in after.nodes}, {node.id: node for node in before.nodes}
-    places, after_ends = _places(plan, before, after), {edge.ends for edge in after.edges}
+    there, after_ends = places(plan, before, after), {edge.ends for edge in after.edges}
     problems: list[tuple[str, str, str]] = [
         (node.node_id, f"the plan adds {node.node_name} as '{node.node_id}', and it is not in the flow", "Add it.")
         for node in plan.nodes
-        if node.node_id not in existed and node.node_id not in places
+        if node.node_id not in existed and node.node_id not in there
     ]
     problems += [
         (node_id, f"the plan removes or replaces '{node_id}', and it is still in the flow", "Remove or replace it.")
@@ -53,7 +53,7 @@ def not_met(plan: Plan, before: GraphIR, after: GraphIR) -> list[Finding]:
         if node_id in existed and (node_id not in nodes or _differ(existed[node_id], nodes[node_id]))
     ]
     for value in plan.values:
-        node = places.get(value.node_id) or nodes.get(value.node_id)
+        node = there.get(value.node_id) or nodes.get(value.node_id)
         if node and (text := _unmet_value(value, node, existed.get(value.node_id))):
             problems.append((value.node_id, text, "Set it as the plan says."))
     return [
@@ -76,26 +76,6 @@ def untouched(plan: Plan, original: GraphIR, after: GraphIR) -> list[Finding]:
         for node in (plan.nodes if plan.operation == "update" else ())
         if node.existing and is_same_node(node.node_id, original, after)
     ]
-
-
-def _places(plan: Plan, before: GraphIR, after: GraphIR) -> dict[str, FlowNode]:
-    """Map each planned node to its node in the flow: the one of its id, else one in the place of another type.
-
-    Of several of one type, the first of the plan takes the place of the first of its removals.
-    """
-    order = {node_id: place for place, node_id in enumerate(plan.removals)}
-    found = {node.node_id: there for node in plan.nodes if (there := after.node(node.node_id))}
-    own = {node.id for node in found.values()}
-    free = [
-        node
-        for node in sorted(after.nodes, key=lambda node: order.get(node.id, len(order)))
-        if node.id not in own and ((old := before.node(node.id)) is None or old.name != node.name)
-    ]
-    for node in plan.nodes:
-        if node.node_id not in found and (there := next((one for one in free if one.name == node.node_name), None)):
-            found[node.node_id] = there
-            free.remove(there)
-    return found
 
 
 def _differ(one: FlowNode, other: FlowNode) -> bool:

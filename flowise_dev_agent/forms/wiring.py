@@ -262,12 +262,10 @@ def wire_plan(
 
 
 def replacements(plan: Plan, there: Mapping[str, NodeSchema], added: Mapping[str, NodeSchema]) -> dict[str, str]:
-    """Map removed node ids to the planned nodes of the same kind that replace them.
-
-    An agentflow step with connections in the plan replaces none.
+    """Map removed node ids to the planned nodes of the same kind that replace them; the lines of a plan say where a
+    step of an agentflow is.
     """
-    placed = {id_ for one in plan.connections for id_ in (one.source, one.target)}
-    free = {id_: schema for id_, schema in added.items() if not (schema.is_agentflow and id_ in placed)}
+    free = {id_: schema for id_, schema in added.items() if not schema.is_agentflow}
     found = dict[str, str]()
     for node_id in plan.removals:
         old = there.get(node_id)

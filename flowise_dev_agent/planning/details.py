@@ -21,7 +21,7 @@ from flowise_dev_agent.planning.added_text import with_added_text
 from flowise_dev_agent.planning.flow_outline import branches_of_lines, flow_outline
 from flowise_dev_agent.planning.permissions import capability_words
 from flowise_dev_agent.planning.plan_findings import FormerText, former_texts, is_text, replaced_text
-from flowise_dev_agent.planning.preview import compiled_as_far, likely_lines, planned_flow
+from flowise_dev_agent.planning.preview import planned_flow
 from flowise_dev_agent.planning.to_do import to_do
 from flowise_dev_agent.redaction import MASK, looks_secret, masked
 from flowise_dev_agent.sanitize import shortened
@@ -85,7 +85,7 @@ def plan_details(
         outline=flow_outline(
             plan,
             base,
-            compiled_as_far(after, likely_lines(plan, base, after), schemas),
+            after,
             titles,
             {one.node_id for one in values},
             language,

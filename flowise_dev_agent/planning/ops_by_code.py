@@ -1,18 +1,16 @@
 """Ops by code, where a plan leaves nothing open: its nodes connect, replace and go in one way, its values are all."""
 
-from collections.abc import Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Mapping
 from typing import Final
 
 from pydantic import JsonValue
 
 from flowise_dev_agent.errors import ModelOutputError, PatchError
 from flowise_dev_agent.forms.ops import to_ops
-from flowise_dev_agent.forms.step_plans import CODE, HTTP, REPLY
+from flowise_dev_agent.forms.step_plans import HTTP
 from flowise_dev_agent.forms.wiring import replacements
 from flowise_dev_agent.patch import (
     AddNode,
-    Connect,
     Finding,
     GraphIR,
     PatchOp,
@@ -22,19 +20,14 @@ from flowise_dev_agent.patch import (
     validate_flow,
 )
 from flowise_dev_agent.patch.model.agentflow import BRANCHES_FROM, START
-from flowise_dev_agent.patch.model.ways import following, reached_from, ways_of
 from flowise_dev_agent.planning.passes.feasibility import is_settled
-from flowise_dev_agent.planning.preview import likely_lines, planned_flow
+from flowise_dev_agent.planning.planned_lines import without_way
 from flowise_dev_agent.planning.prompt_writing import steps_without_instructions
 from flowise_dev_agent.planning.remarks import CREDENTIAL_CODES, is_remark
 from flowise_dev_agent.planning.requests import PatchRequest
 from flowise_dev_agent.planning.values import with_planned_values
-from flowise_dev_agent.schemas.plan import NamedConnection, Plan, PlannedNode
+from flowise_dev_agent.schemas.plan import Plan, PlannedNode
 
-#: Steps with one way on.
-_IN_A_ROW: Final = frozenset(
-    {"llmAgentflow", "agentAgentflow", HTTP, "toolAgentflow", "retrieverAgentflow", CODE, "executeFlowAgentflow", REPLY}
-)
 _WITHOUT_BODY: Final = ("GET", "DELETE")
 
 
@@ -53,16 +46,8 @@ def ops_by_code(request: PatchRequest) -> list[PatchOp] | None:
         return None
     if plan.flow_kind == "MULTIAGENT" and plan.new_nodes:
         return None
-    lines: list[PatchOp] = []
-    if plan.flow_kind == "AGENTFLOW":
-        if not _is_settled(plan, base):
-            return None
-        if base.nodes:
-            lines += likely_lines(plan, base, planned_flow(plan, base, schemas).graph)
-            if _may_join(lines, base) or not _is_row([one for one in plan.nodes if not one.existing]):
-                return None
-        elif not plan.connections:
-            plan = plan.model_copy(update={"connections": _row(plan)})
+    if plan.flow_kind == "AGENTFLOW" and (not _is_settled(plan) or without_way(plan, base, schemas)):
+        return None
     try:
         ops = to_ops(
             plan,
@@ -71,7 +56,6 @@ def ops_by_code(request: PatchRequest) -> list[PatchOp] | None:
             occupied=request.flow.connected_inputs,
             max_ops=request.max_ops,
         )
-        ops += lines
         graph = compile_ops(base, with_planned_values(ops, plan, base), schemas).graph
     except (ModelOutputError, PatchError):
         return None
@@ -97,32 +81,11 @@ def _go_one_way(plan: Plan, base: GraphIR, schemas: Schemas) -> bool:
     return len(gone) == len(there) and len({*places}) == len(places) == sum(map(bool, taken))
 
 
-def _row(plan: Plan) -> list[NamedConnection]:
-    """Lines from each step to the next one."""
-    return [NamedConnection(source=one.node_id, target=two.node_id) for one, two in pairwise(plan.nodes)]
-
-
-def _is_settled(plan: Plan, base: GraphIR) -> bool:
-    """True for steps that the person saw with title, instructions and branches, those of a new flow with their lines
-    too.
-    """
+def _is_settled(plan: Plan) -> bool:
+    """True for new steps that the person saw with title, instructions and branches."""
     given = {(value.node_id, value.param): value.value for value in plan.values}
     new = [one for one in plan.nodes if not one.existing and one.node_name != START]
-    if not base.nodes:
-        begins = bool(new) and plan.nodes[0].node_name == START
-        if not (begins and (plan.says_all_lines or (not plan.connections and _is_row(new)))):
-            return False
     return all(one.label and _is_decided(one, given) for one in new) and not steps_without_instructions(plan)
-
-
-def _may_join(lines: Sequence[PatchOp], base: GraphIR) -> bool:
-    """True if new steps stand behind a branch whose neighbours come together again: these may have to, too."""
-    ends = [(op.source_node_id, op.target_node_id) for op in lines if isinstance(op, Connect)]
-    if not ends or base.node(ends[-1][1]):
-        return False
-    after = following(ways_of(base))
-    ways = [reached_from([edge.target], after) for edge in base.edges if edge.source == ends[0][0]]
-    return sum(map(len, ways)) > len(frozenset[str]().union(*ways))
 
 
 def _is_decided(step: PlannedNode, given: Mapping[tuple[str, str], JsonValue]) -> bool:
@@ -132,11 +95,6 @@ def _is_decided(step: PlannedNode, given: Mapping[tuple[str, str], JsonValue]) -
         method = given.get((step.node_id, "method"))
         return method in _WITHOUT_BODY or (method is not None and (step.node_id, "body") in given)
     return rows is None or any(id_ == step.node_id and param.partition("[")[0] == rows for id_, param in given)
-
-
-def _is_row(steps: Sequence[PlannedNode]) -> bool:
-    """True for steps that run one after the other."""
-    return all(one.node_name in _IN_A_ROW for one in steps) and all(one.node_name != REPLY for one in steps[:-1])
 
 
 def _problems(graph: GraphIR, plan: Plan, schemas: Schemas) -> set[str]:

@@ -63,7 +63,7 @@ def capability_words(
             target=node(one.target),
         )
         for one in capability.lines
-        if not {one.source, one.target} <= new  # in the outline
+        if not {one.source, one.target} & new  # in the outline
         for way in ways(one)
     ]
     types = {id_: one.node_name for id_, one in capability.nodes.items()}

@@ -20,6 +20,7 @@ from flowise_dev_agent.planning.passes.feasibility import (
 from flowise_dev_agent.planning.passes.files_to_come import files_to_come
 from flowise_dev_agent.planning.passes.idle_settings import idle_settings
 from flowise_dev_agent.planning.passes.images import images
+from flowise_dev_agent.planning.passes.lines import lines
 from flowise_dev_agent.planning.passes.mappings import mappings
 from flowise_dev_agent.planning.passes.model_ends import current_models, default_models, ending_models
 from flowise_dev_agent.planning.passes.personal_data import personal_data
@@ -50,6 +51,7 @@ OF_PROPOSAL: Final[Sequence[Pass]] = (
     target,
     replaced_sources,
     planned_values,
+    lines,
     document_stores,
     custom_tools,
     ready_tools,

@@ -4,17 +4,16 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
-from flowise_dev_agent.forms.step_plans import INSIDE
 from flowise_dev_agent.knowledge.credential_requirements import required_types
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.models.parsing import UnusableOutputError
 from flowise_dev_agent.patch import KIND_OF_CATEGORY, GraphIR, NodeSchema
-from flowise_dev_agent.patch.model.agentflow import AGENTFLOW_CATEGORY, BRANCHES_FROM, LOOP, NOTE_NAMES, START
+from flowise_dev_agent.patch.model.agentflow import AGENTFLOW_CATEGORY, BRANCHES_FROM
 from flowise_dev_agent.patch.model.equal_values import held
 from flowise_dev_agent.patch.model.nested import CREDENTIAL_KEY, parse_path, value_at
 from flowise_dev_agent.patch.model.suggest import ALIKE, closest
 from flowise_dev_agent.planning.plan_findings import lost_texts, unclear_addresses
-from flowise_dev_agent.planning.preview import planned_flow
+from flowise_dev_agent.planning.planned_lines import checked_lines
 from flowise_dev_agent.planning.requests import PatchRequest, PlanRequest
 from flowise_dev_agent.sanitize import shortened
 from flowise_dev_agent.schemas.plan import (
@@ -68,19 +67,10 @@ def checked_plan(plan: Plan, request: PlanRequest, accounts: Sequence[PartAccoun
         if request.previous
         else set[str]()
     )
-    if not is_new and plan.connections:
-        plan = _with_free_branches(plan, request)
     lines, no_lines = _lines_that_go(plan, request)
-    drawn = plan.connections
-    problems += [*no_lines, *([] if is_new else _open_branches(plan, request))]
-    plan = plan.model_copy(
-        update={
-            "removals": [id_ for id_ in plan.removals if id_ not in done],
-            "disconnections": lines,
-            # The op writer makes the lines of new nodes of a flow, and code those of a new flow that the plan says.
-            "connections": [one for one in plan.connections if {one.source, one.target} <= {*request.flow.existing}],
-        }
-    )
+    problems += no_lines
+    removals = [id_ for id_ in plan.removals if id_ not in done]
+    plan = plan.model_copy(update={"removals": removals, "disconnections": lines})
     for node in plan.nodes:
         schema = request.nodes.get(node.node_name)
         if schema is None:
@@ -101,10 +91,6 @@ def checked_plan(plan: Plan, request: PlanRequest, accounts: Sequence[PartAccoun
             new.append(schema)
     problems += _unknown_ids(plan, nodes, request.nodes, request.flow.existing)
     kinds: set[str] = {_kind(request.nodes.schemas[node.node_name]) for node in nodes}
-    if is_new and kinds == {"AGENTFLOW"} and not pattern:
-        of_steps = plan.model_copy(update={"nodes": nodes, "connections": drawn, "flow_kind": "AGENTFLOW"})
-        update["connections"], no_lines = _lines_of_steps(of_steps, request)
-        problems += no_lines
     if request.target_kind and request.intent.operation != "create":
         kinds.add(request.target_kind)
     if kinds == {"CHATFLOW", "MULTIAGENT"} and request.target_kind == "MULTIAGENT":
@@ -117,9 +103,17 @@ def checked_plan(plan: Plan, request: PlanRequest, accounts: Sequence[PartAccoun
         )
     elif is_new and "MULTIAGENT" in kinds:
         problems.append("FLOW_KIND_MIX: sequential agents and teams are changed only. Plan an agentflow instead.")
+    elif kinds == {"AGENTFLOW"} and not pattern:
+        plan = plan.model_copy(update={"nodes": nodes, "flow_kind": "AGENTFLOW"})
+        update["connections"], no_lines = checked_lines(plan, request.flow.graph, request.nodes.schemas)
+        problems += no_lines
+    else:
+        # The types of the nodes tell the lines of new ones.
+        there = {*request.flow.existing}
+        update["connections"] = [one for one in plan.connections if {one.source, one.target} <= there]
     if problems:
         raise UnusableOutputError([*problems, *accounted(plan, accounts, request)[1]])
-    if kinds and request.intent.operation == "create":
+    if kinds:
         update["flow_kind"] = kinds.pop()
     holds_more = any(request.nodes.schemas[node.node_name].category == AGENTFLOW_CATEGORY for node in nodes)
     # The schema of such a node does not say which models and tools it holds: trust the plan.
@@ -134,9 +128,11 @@ def checked_plan(plan: Plan, request: PlanRequest, accounts: Sequence[PartAccoun
 def _with_former(plan: Plan, previous: Plan) -> Plan:
     """Plan with what the one before said and it leaves out: files that people upload, the lines of the same steps."""
     is_same = {node.node_id for node in plan.nodes} == {node.node_id for node in previous.nodes}
-    drawn = previous.connections if is_same and previous.says_all_lines else []
     uploads = previous.uploads if plan.uploads is None else plan.uploads
-    return plan.model_copy(update={"uploads": uploads, "connections": plan.connections or drawn})
+    if is_same and plan.new_nodes and not (plan.connections or plan.disconnections):
+        lines = {"connections": previous.connections, "disconnections": previous.disconnections}
+        plan = plan.model_copy(update=lines)
+    return plan.model_copy(update={"uploads": uploads})
 
 
 def _lines_that_go(plan: Plan, request: PlanRequest) -> tuple[list[NamedConnection], list[str]]:
@@ -149,7 +145,13 @@ def _lines_that_go(plan: Plan, request: PlanRequest) -> tuple[list[NamedConnecti
     gone = {(one.source, one.target) for one in request.previous.disconnections} if request.previous else set()
     for wanted in plan.disconnections:
         ends = (wanted.source, wanted.target)
-        inputs = [edge.input_name for edge in request.flow.graph.edges if (edge.source, edge.target) == ends]
+        source = request.flow.graph.node(wanted.source)
+        branch = source.output_called(wanted.output) if source and source.is_agentflow and wanted.output else None
+        inputs = [
+            edge.input_name
+            for edge in request.flow.graph.edges
+            if (edge.source, edge.target) == ends and (branch is None or edge.output_name == branch.name)
+        ]
         chosen = [one for one in inputs if not (wanted.input and one) or one.casefold() == wanted.input.casefold()]
         lines += [wanted.model_copy(update={"input": one}) for one in dict.fromkeys(chosen)]
         if inputs and not chosen:
@@ -161,77 +163,6 @@ def _lines_that_go(plan: Plan, request: PlanRequest) -> tuple[list[NamedConnecti
         elif not inputs and ends not in gone:
             problems.append(f"`disconnections`: no line leads from '{ends[0]}' to '{ends[1]}'.")
     return lines, problems
-
-
-def _lines_of_steps(plan: Plan, request: PlanRequest) -> tuple[list[NamedConnection], list[str]]:
-    """Lines of a new agentflow, each with its branch by number, and problems with those that cannot be. A loop jumps
-    back by its own field.
-    """
-    types = {node.node_id: node.node_name for node in plan.nodes}
-    problems = [
-        f"`connections` names '{id_}', which is not planned."
-        for id_ in dict.fromkeys(end for one in plan.connections for end in (one.source, one.target))
-        if id_ not in types
-    ]
-    plan = plan.model_copy(
-        update={
-            "connections": [
-                one.model_copy(update={"input": ""})
-                for one in plan.connections
-                if {one.source, one.target} <= types.keys() and types[one.source] != LOOP
-            ]
-        }
-    )
-    graph = planned_flow(plan, GraphIR.empty(), request.nodes.schemas).graph
-    open_ = _open_branches(plan, request, graph)
-    lines: list[NamedConnection] = []
-    for one in plan.connections:
-        source, target = graph.node(one.source), graph.node(one.target)
-        if one.output == INSIDE:
-            drawn = target is not None and target.parent == one.source
-        else:
-            output = source.output_called(one.output) if source and len(source.outputs) > 1 else None
-            one = one.model_copy(update={"output": output.name if output else ""})
-            drawn = any((edge.source, edge.target) == (one.source, one.target) for edge in graph.edges)
-        if not (drawn or open_):
-            problems.append(f"`connections`: no line can lead from '{one.source}' to '{one.target}'.")
-        lines.append(one)
-    whole = plan.model_copy(update={"connections": lines})
-    if lines and not whole.says_all_lines:
-        led = {one.target for one in lines}
-        lacking = [id_ for id_, name in types.items() if id_ not in led and name not in (START, *NOTE_NAMES)]
-        problems.append(f"`connections` has no line to {', '.join(map(repr, lacking))}: give all lines of the flow.")
-    return lines, [*problems, *open_]
-
-
-def _open_branches(plan: Plan, request: PlanRequest | PatchRequest, graph: GraphIR | None = None) -> list[str]:
-    """Problems with new lines out of a step with several branches, as the plan leaves them, that name none of them."""
-    if graph is None and plan.connections:
-        graph = planned_flow(plan, request.flow.graph, request.nodes.schemas).graph
-    return [
-        f"`connections`: say in `output` which branch of '{one.source}' leads to '{one.target}': {', '.join(names)}."
-        for one in plan.connections
-        if graph and (source := graph.node(one.source)) and len(source.outputs) > 1 and source.is_agentflow
-        if not source.output_called(one.output)
-        for names in [[output.label for output in source.outputs]]
-    ]
-
-
-def _with_free_branches(plan: Plan, request: PlanRequest) -> Plan:
-    """Plan whose one new line out of a step names the one branch that leads nowhere yet, where it names none. An
-    approval is the plan's to say.
-    """
-    graph = planned_flow(plan, request.flow.graph, request.nodes.schemas).graph
-    led = {(edge.source, edge.output_name) for edge in graph.edges}
-    lines: list[NamedConnection] = []
-    for one in plan.connections:
-        source = graph.node(one.source)
-        free = [output.name for output in source.outputs if (one.source, output.name) not in led] if source else []
-        if source and source.name in BRANCHES_FROM and not one.output and len(free) == 1:
-            one = one.model_copy(update={"output": free[0]})
-            led.add((one.source, one.output))
-        lines.append(one)
-    return plan.model_copy(update={"connections": lines})
 
 
 def _only_answers(plan: Plan, request: PlanRequest) -> bool:
@@ -356,15 +287,32 @@ def checked_amendment(answer: AmendAnswer, request: PatchRequest) -> AmendAnswer
         )
     problems += _unknown_ids(answer, [*planned, *nodes], request.nodes, request.flow.existing, taken_back)
     problems += [finding.text for finding in lost_texts(answer.values, request)]
-    values = [*request.plan.values, *answer.values]
-    amended = request.plan.model_copy(update={"connections": answer.connections, "values": values})
-    problems += _open_branches(amended, request)
+    lines = answer.connections
+    if request.plan.flow_kind == "AGENTFLOW" and not problems:
+        gone = {(one.source, one.target) for one in answer.disconnections}
+        drawn = [
+            one
+            for one in request.plan.connections
+            if (one.source, one.target) not in gone and not {one.source, one.target} & taken_back
+        ]
+        whole = request.plan.model_copy(
+            update={
+                "nodes": [*planned, *nodes],
+                "removals": [*request.plan.removals, *(id_ for id_ in answer.removals if id_ not in taken_back)],
+                "connections": [*drawn, *lines],
+                "disconnections": [*request.plan.disconnections, *answer.disconnections],
+                "values": [*request.plan.values, *answer.values],
+            }
+        )
+        checked, no_lines = checked_lines(whole, request.flow.graph, request.nodes.schemas)
+        lines = [one for one in checked if one not in drawn]
+        problems += no_lines
     changed = answer.nodes or answer.removals or answer.values or answer.new_tools
     if not (changed or answer.connections or answer.disconnections):
         problems.append("`amend` must say in `nodes`, `removals`, `values` or `connections` what the plan lacks.")
     if problems:
         raise UnusableOutputError(problems)
-    return answer.model_copy(update={"nodes": nodes})
+    return answer.model_copy(update={"nodes": nodes, "connections": lines})
 
 
 def _no_such_type(node: PlannedNode, store: NodeStore) -> str:

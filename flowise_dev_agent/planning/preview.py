@@ -8,9 +8,7 @@ from flowise_dev_agent.errors import PatchError
 from flowise_dev_agent.forms.wiring import replacements, wire_plan
 from flowise_dev_agent.patch import (
     AddNode,
-    Connect,
     Finding,
-    FlowNode,
     GraphIR,
     NodeSchema,
     PatchOp,
@@ -52,8 +50,6 @@ def planned_flow(plan: Plan, base: GraphIR, schemas: Schemas) -> FlowPreview:
         *wire_plan(plan, there, added, pairs, GraphView(base).connected_inputs).ops,
     ]
     graph = compiled_as_far(base, ops, schemas)
-    if plan.flow_kind == "AGENTFLOW" and plan.operation == "create" and not plan.connections:
-        graph = compiled_as_far(base, [*ops, *_in_order([graph.node(id_) for id_ in added])], schemas)
     linked = {end for edge in graph.edges for end in (edge.source, edge.target)}
     return FlowPreview(
         graph,
@@ -101,51 +97,3 @@ def _without(op: PatchOp, index: int, wrong: set[tuple[int | None, str]]) -> Pat
         kept = {name: value for name, value in op.params.items() if name not in fields}
         return op.model_copy(update={"params": kept})
     return None
-
-
-def likely_lines(plan: Plan, base: GraphIR, flow: GraphIR) -> list[PatchOp]:
-    """Ops that connect the new steps of a planned change of an agentflow, where that leaves one way: into the one line
-    that it takes away, else behind its one branch without a line. Empty where it leaves more.
-
-    Where the plan leads to the end of that line from elsewhere, the line has moved, and the new steps end their branch.
-    """
-    linked = {end for edge in flow.edges for end in (edge.source, edge.target)}
-    planned = [flow.node(node.node_id) for node in plan.nodes]
-    new = [node for node in planned if node and base.node(node.id) is None and node.id not in linked]
-    steps = [node for node in new if node.is_agentflow and not node.is_note and not node.parent]
-    if not base.nodes or not steps:
-        return []
-    cut = {(edge.source, edge.output_name, edge.target) for edge in base.edges}
-    cut &= {(one.source, output, one.target) for one in plan.disconnections for _, output, _ in cut}
-    led = {(edge.source, edge.output_name) for edge in flow.edges}
-    branching = [node for node in planned if node and node.id in linked and len(node.outputs) > 1]
-    ways = cut or {
-        (node.id, one.name, "") for node in branching for one in node.outputs if (node.id, one.name) not in led
-    }
-    if len(ways) != 1:
-        return []
-    ((source, output, target),) = ways
-    if any(one.source == source and one.output in ("", output) for one in plan.connections):
-        return []
-    lines = _in_order(steps, source, output)
-    has_moved = target in {one.target for one in plan.connections}
-    if target and not has_moved and len(lines) == len(steps) and len(steps[-1].outputs) == 1:
-        lines.append(Connect(source_node_id=steps[-1].id, target_node_id=target))
-    return lines
-
-
-def _in_order(nodes: Sequence[FlowNode | None], source: str = "", output: str = "") -> list[PatchOp]:
-    """Ops that connect new steps in order, up to the first with several branches; `source` leads to the first."""
-    ops: list[PatchOp] = []
-    before: FlowNode | None = None
-    for node in nodes:
-        if node is None or node.is_note:
-            continue
-        if before is not None:
-            ops.append(Connect(source_node_id=before.id, target_node_id=node.id))
-        elif source:
-            ops.append(Connect(source_node_id=source, source_anchor=output or None, target_node_id=node.id))
-        if len(node.outputs) != 1 or node.raw.get("type") == "iteration":
-            break
-        before = node
-    return ops

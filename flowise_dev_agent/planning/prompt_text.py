@@ -12,6 +12,8 @@ from flowise_dev_agent.knowledge.model_ends import status
 from flowise_dev_agent.models.messages import as_data
 from flowise_dev_agent.patch import AddNode, Finding, NodeSchema, PatchOp, ReplaceNode, SetParam, UnsetParam, op_json
 from flowise_dev_agent.patch.model.nested import Steps, parse_path
+from flowise_dev_agent.patch.views.graph_view import GraphView
+from flowise_dev_agent.planning.planned_lines import lines_of
 from flowise_dev_agent.planning.requests import (
     ClassifyRequest,
     FailedTrial,
@@ -176,20 +178,23 @@ def _with_short_texts(value: JsonValue, longest: int) -> JsonValue:
 
 def previous_text(request: PlanRequest) -> str | None:
     """The plan that is made again, and how."""
-    previous = request.previous and previous_plan(request.previous, request.flow.existing)
+    previous = request.previous and previous_plan(request.previous, request.flow)
     return joined(_PREVIOUS, tag("previous_plan", previous)) if previous else None
 
 
-def previous_plan(plan: Plan, existing: Mapping[str, str]) -> str:
-    """Previous plan for the planner that revises it, without the quotes of its parts (see `<parts>`). Nodes written
-    meanwhile (`existing`, by id) are not to be added again.
+def previous_plan(plan: Plan, flow: GraphView) -> str:
+    """Previous plan for the planner that revises it, without the quotes of its parts (see `<parts>`). Nodes and lines
+    written meanwhile are not to be added again, and those that went are gone.
     """
+    existing, lines = flow.existing, lines_of(flow.graph)
     nodes = [
         node.model_copy(update={"existing": node.existing or existing.get(node.node_id) == node.node_name})
         for node in plan.nodes
     ]
     left = [node_id for node_id in plan.removals if node_id in existing]
-    plan = plan.model_copy(update={"nodes": nodes, "removals": left})
+    drawn = [one for one in plan.connections if (one.source, one.output, one.target) not in lines]
+    cut = [one for one in plan.disconnections if {one.source, one.target} <= existing.keys()]
+    plan = plan.model_copy(update={"nodes": nodes, "removals": left, "connections": drawn, "disconnections": cut})
     said = plan.model_dump(mode="json", include=set(_FOR_PLAN), exclude_defaults=True)
     parts = [
         {"id": part.id, "state": part.state}

@@ -9,6 +9,7 @@ from flowise_dev_agent.forms.step_plans import INSIDE
 from flowise_dev_agent.patch import (
     AddNode,
     Connect,
+    Disconnect,
     GraphIR,
     PatchOp,
     RemoveNode,
@@ -59,20 +60,40 @@ def with_planned_values(ops: Sequence[PatchOp], plan: Plan, base: GraphIR) -> li
 
 
 def with_planned_lines(ops: Sequence[PatchOp], plan: Plan, base: GraphIR) -> list[PatchOp]:
-    """Add the lines of a new agentflow that its plan says and the ops do not have."""
-    if not plan.says_all_lines or base.nodes:
+    """Add the changes of lines that the plan of an agentflow says and the ops do not have."""
+    if plan.flow_kind != "AGENTFLOW":
         return [*ops]
-    there = {(op.source_node_id, op.source_anchor or "", op.target_node_id) for op in ops if isinstance(op, Connect)}
+    ids = _ids_in_ops(ops, plan)
+    gone = {op.node_id for op in ops if isinstance(op, RemoveNode | ReplaceNode)}
+    cut = {
+        (op.source_node_id, _branch(op.source_node_id, op.source_anchor, base), op.target_node_id)
+        for op in ops
+        if isinstance(op, Disconnect)
+    }
+    there = {(one.source, branch, one.target) for one in base.edges for branch in ("", one.output_name)}
+    lines: list[PatchOp] = [
+        Disconnect(source_node_id=source, source_anchor=branch or None, target_node_id=target)
+        for one in plan.disconnections
+        for source, branch, target in [(one.source, _branch(one.source, one.output, base), one.target)]
+        if (source, branch, target) in there and not {source, target} & gone
+        if not any((source, target) == (one, two) and (other in ("", branch) or not branch) for one, other, two in cut)
+    ]
     inside = {op.node_id for op in ops if isinstance(op, SetParent)}
-    lines: list[PatchOp] = []
+    drawn = {(op.source_node_id, op.source_anchor or "", op.target_node_id) for op in ops if isinstance(op, Connect)}
     for one in plan.connections:
-        if one.output == INSIDE and one.target not in inside:
-            lines.append(SetParent(node_id=one.target, parent_id=one.source))
-        elif one.output != INSIDE and (one.source, one.output, one.target) not in there:
-            lines.append(
-                Connect(source_node_id=one.source, source_anchor=one.output or None, target_node_id=one.target)
-            )
+        source, target = (ids.get(id_, id_) for id_ in (one.source, one.target))
+        if one.output == INSIDE and target not in inside:
+            lines.append(SetParent(node_id=target, parent_id=source))
+        elif one.output != INSIDE and (source, one.output, target) not in drawn:
+            lines.append(Connect(source_node_id=source, source_anchor=one.output or None, target_node_id=target))
     return [*ops, *lines]
+
+
+def _branch(node_id: str, name: str | None, base: GraphIR) -> str:
+    """Number of a branch of a step; empty for a step with one way out, and for all its branches."""
+    node = base.node(node_id)
+    output = node.output_called(name) if node and name and len(node.outputs) > 1 else None
+    return output.name if output else ""
 
 
 def with_files_to_come(plan: Plan, schemas: Schemas) -> Plan:

@@ -9,7 +9,6 @@ from pydantic import BeforeValidator, Field, StringConstraints, computed_field, 
 from typing_extensions import TypeAliasType
 
 from flowise_dev_agent.patch import Finding, PatchOp
-from flowise_dev_agent.patch.model.agentflow import NOTE_NAMES, START
 from flowise_dev_agent.patch.model.attached_files import tool_mark
 from flowise_dev_agent.patch.model.named_values import NamedValues, named_values
 from flowise_dev_agent.schemas.base import Contract, JsonValue, Versioned, Worded
@@ -298,7 +297,7 @@ class _Proposed(Contract):
     )
     connections: list[NamedConnection] = Field(
         default_factory=list,
-        description="new lines between nodes there; of a new agentflow all",
+        description="new lines: of an agentflow all, else between nodes there",
     )
     values: list[PlannedValue] = Field(
         default_factory=list,
@@ -429,19 +428,6 @@ class Plan(_Proposed, Versioned, Worded):
     def changes(self) -> bool:
         """True if the plan changes values or lines, or removes nodes."""
         return bool(self.removals or self.values or self.connections or self.disconnections)
-
-    @property
-    def says_all_lines(self) -> bool:
-        """True for the plan of a new agentflow that leads to each of its steps but the start."""
-        led = {one.target for one in self.connections}
-        return (
-            (self.operation, self.flow_kind) == ("create", "AGENTFLOW")
-            and bool(led)
-            and all(
-                not node.existing and (node.node_id in led or node.node_name in (START, *NOTE_NAMES))
-                for node in self.nodes
-            )
-        )
 
     @property
     def new_nodes(self) -> set[str]:

@@ -43,6 +43,7 @@ from flowise_dev_agent.planning.passes.attached import contents
 from flowise_dev_agent.planning.passes.custom_tools import with_tools
 from flowise_dev_agent.planning.passes.ready_tools import merged
 from flowise_dev_agent.planning.permissions import uploads_text
+from flowise_dev_agent.planning.planned_lines import with_following_lines
 from flowise_dev_agent.planning.prompt_context import (
     focused_summary,
     like_flows,
@@ -101,7 +102,6 @@ async def compile_patch_ir(
             "check": CheckState(findings=[], flow_sha=None, validated_sha=None),
         }
     graph = await base_graph(state, context)
-    original = await _original(state, context) or graph
     nodes = await context.knowledge.nodes()
     request = PatchRequest(
         requirement=state.request.requirement,
@@ -161,7 +161,7 @@ async def compile_patch_ir(
         if not isinstance(answer, AmendAnswer):
             break
         takes_back = not plan.new_nodes.isdisjoint(answer.removals) or any(one.value is None for one in answer.values)
-        plan = _amended(plan, answer, request.nodes, original)
+        plan = _amended(plan, answer, request.nodes, graph)
         if takes_back or changed_values(plan, state.plan.agreed_values, graph) or _needs_approval(plan, state):
             return {**await _back_to_the_person(plan, answer.reason, state, context), "usage": usage}
         # Findings on ops of the old plan do not apply to the amended one.
@@ -203,6 +203,7 @@ def _amended(plan: Plan, answer: AmendAnswer, nodes: NodeStore, base: GraphIR) -
     """Plan with the amendment and the resulting capability."""
     new = [schema for node in answer.nodes if not node.existing and (schema := nodes.get(node.node_name))]
     wider = with_tools(amended(plan, answer, required_types(new, {}), nodes.schemas), {})
+    wider = with_following_lines(wider, base, nodes.schemas)
     made = capability_of(wider, nodes.schemas, base)
     return wider.model_copy(update={"capability": with_agreed(made, plan.capability)})
 

@@ -381,17 +381,21 @@ def outside(ops: list[PatchOp], wanted: Plan, base: GraphIR, catalogue: NodeStor
     return [one.op_index for one in outside_plan(ops, wanted, capability, catalogue.schemas, base)]
 
 
-def test_a_step_is_put_between_two_others_by_a_plan_that_names_only_the_step(catalogue: NodeStore) -> None:
-    new, base = planned("conditionAgentflow_0", existing=False), steps(catalogue)
-    cut = Disconnect(**LINE)
-    ops: list[PatchOp] = [
-        cut,
-        AddNode(node_name=new.node_name, node_id=new.node_id),
-        Connect(source_node_id=STEPS[0], target_node_id=new.node_id),
-        Connect(source_node_id=new.node_id, source_anchor="0", target_node_id=STEPS[1]),
-    ]
-    assert outside(ops, contract(new), base, catalogue) == []
-    assert outside(ops[:3], contract(new), base, catalogue) == [0]
+def test_a_new_node_is_connected_with_the_nodes_that_the_plan_lists(catalogue: NodeStore) -> None:
+    second = [AddNode(node_name="toolAgent", node_id="toolAgent_1")]
+    base = compile_ops(GraphIR.empty(), [*CHAT, *second], catalogue.schemas).graph
+    new, agent = planned("requestsGet_0", existing=False), planned("toolAgent_0")
+
+    def line(target: str) -> PatchOp:
+        return Connect(source_node_id=new.node_id, target_node_id=target, target_anchor="tools")
+
+    add = AddNode(node_name=new.node_name, node_id=new.node_id)
+    assert outside([add, line("toolAgent_0")], contract(new, agent), base, catalogue) == []
+    assert outside([add, line("toolAgent_1")], contract(new, agent), base, catalogue) == [1]
+
+
+def test_a_line_that_the_plan_takes_away_goes(catalogue: NodeStore) -> None:
+    base, cut = steps(catalogue), Disconnect(**LINE)
     said = contract(disconnections=[{"source": STEPS[0], "target": STEPS[1]}])
     assert outside([cut], said, base, catalogue) == []
     assert [one.where for one in not_met(said, base, base)] == [STEPS[1]]

@@ -24,6 +24,7 @@ from flowise_dev_agent.patch.model.labels import without_id
 from flowise_dev_agent.planning.details import plan_details
 from flowise_dev_agent.planning.permissions import capability_words
 from flowise_dev_agent.planning.plan_text import plan_markdown
+from flowise_dev_agent.planning.planned_lines import with_following_lines
 from flowise_dev_agent.planning.prompt_text import trial_text
 from flowise_dev_agent.schemas.interrupts import MissingCredential
 from flowise_dev_agent.schemas.plan import (
@@ -417,7 +418,8 @@ STEPS: list[PatchOp] = [
 
 def led(wanted: Plan, catalogue: NodeStore) -> dict[str, list[tuple[str, str]]]:
     base = compile_ops(GraphIR.empty(), STEPS, catalogue.schemas).graph
-    outline = plan_details(wanted, base, schemas=catalogue.schemas).outline
+    whole = with_following_lines(wanted, base, catalogue.schemas)
+    outline = plan_details(whole, base, schemas=catalogue.schemas).outline
     return {one.title: [(way.name, way.to) for way in one.leads_to] for one in outline}
 
 

@@ -14,6 +14,7 @@ from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import AddNode, Connect, GraphIR, SetParam, compile_ops
 from flowise_dev_agent.patch.model.nested import with_bound
 from flowise_dev_agent.patch.model.values import is_empty
+from flowise_dev_agent.planning.planned_lines import with_following_lines
 from flowise_dev_agent.planning.preview import FlowPreview, planned_flow
 from flowise_dev_agent.schemas.designs import DesignForm
 from flowise_dev_agent.schemas.flows import Preview, PreviewFlow
@@ -38,6 +39,7 @@ def ends(graph: GraphIR) -> set[tuple[str, ...]]:
 
 def preview_of(plan: Plan, catalogue: NodeStore, base: GraphIR | None = None) -> Preview:
     before = base or GraphIR.empty()
+    plan = with_following_lines(plan, before, catalogue.schemas)
     found = planned_flow(plan, before, catalogue.schemas)
     picture = Picture("plan", before, found.graph, plan, found.unknown, found.unconnected)
     return drawn(picture, catalogue.schemas, name="")
@@ -130,15 +132,14 @@ def test_nodes_say_what_becomes_of_them_and_what_is_set_on_them(catalogue: NodeS
 def test_steps_of_a_model_come_one_after_the_other_up_to_a_branch(catalogue: NodeStore) -> None:
     straight = preview_of(planned("startAgentflow_0", "llmAgentflow_0", "directReplyAgentflow_0"), catalogue)
     assert [(one.edge.source, one.edge.target, one.expected) for one in straight.edges] == [
-        ("startAgentflow_0", "llmAgentflow_0", True),
-        ("llmAgentflow_0", "directReplyAgentflow_0", True),
+        ("startAgentflow_0", "llmAgentflow_0", False),
+        ("llmAgentflow_0", "directReplyAgentflow_0", False),
     ]
     branching = planned("startAgentflow_0", "conditionAgentflow_0", "llmAgentflow_0", "llmAgentflow_1")
     preview = preview_of(branching, catalogue)
-    assert [(one.edge.source, one.edge.target) for one in preview.edges] == [
-        ("startAgentflow_0", "conditionAgentflow_0")
-    ]
-    assert preview.unconnected == ["llmAgentflow_0", "llmAgentflow_1"]
+    # No line is drawn that is not approved.
+    assert preview.edges == []
+    assert preview.unconnected == [node.node_id for node in branching.nodes]
 
 
 def test_a_value_that_cannot_be_set_and_a_type_that_is_unknown_leave_the_rest_drawn(catalogue: NodeStore) -> None:

@@ -259,7 +259,7 @@ def reading_variables(**more: Any) -> Plan:
     reply = "directReplyAgentflow_0"
     values = {f"{reply}.directReplyMessage": "{{ $vars.region }} and {{ $vars.country }}"}
     asked = Part(id="p1", quote="the country", state="covered", nodes=[reply], values=[*values])
-    return planned(reply, values=values, parts=[asked], **more)
+    return planned("startAgentflow_0", reply, values=values, parts=[asked], **more)
 
 
 async def test_a_variable_that_the_server_lacks_is_for_the_person_to_create(catalogue: NodeStore) -> None:

@@ -281,6 +281,8 @@ class Scene:
     variable: str | None = None
     catalogue: str | None = None
     file: str | None = None
+    #: A change of the agentflow that the person wants and approves: its plan, and ops that carry it out.
+    change: tuple[Plan, list[PatchOp]] | None = None
 
     @property
     def is_new(self) -> bool:
@@ -461,6 +463,9 @@ async def session(scene: Scene, goal: Goal, fallback: bool) -> tuple[Bench, Obed
         recorder(bench).written.clear()
         start = {"target": row.id, "operation": "update"}
         allowed = [shape(flow_data)]
+        if scene.change:
+            before, schemas = GraphIR.from_flow_data(flow_data), bench.knowledge.store.schemas
+            allowed.append(shape(compile_ops(before, scene.change[1], schemas).flow_data))
         model.target = row.id
     with suppress(ModelOutputError):
         question = await bench.start(scene.requirement, **start)
@@ -489,6 +494,8 @@ def template_ops(goal: Goal) -> list[PatchOp]:
 def obedient(scene: Scene, goal: Goal) -> Obedient:
     if scene.is_new:
         return Obedient(goal, plan(test_questions=["Hello"]), ops())
+    if scene.change:
+        return Obedient(goal, *scene.change)
     if scene.steps:
         return Obedient(goal, COLDER_STEP_PLAN, COLDER_STEP)
     return Obedient(goal, COLDER_PLAN, COLDER)
@@ -529,13 +536,21 @@ def shows_more(data: Mapping[str, Any], scene: Scene) -> bool:
     if capability is None:
         return True
     known = {"chatOpenAI", "bufferMemory", "conversationChain", "plainText", "llmAgentflow", ""}
-    if any(capability[name] for name in ("hosts", "code", "commands", "files", "tools", "lines", "before_approval")):
+    if any(capability[name] for name in ("hosts", "code", "commands", "files", "tools")):
         return True
+    wanted = scene.change[0] if scene.change else COLDER_STEP_PLAN
+    lines = {(one.source, one.output, one.target) for one in (*wanted.connections, *wanted.disconnections)}
+    if any((one["source"], one["output"], one["target"]) not in lines for one in capability["lines"]):
+        return True
+    if not {*capability["before_approval"]} <= {one.target for one in wanted.connections}:
+        return True
+    known |= {node.node_name for node in wanted.nodes}
     if contract["removals"] or any(node["label"] for node in contract["nodes"] if node["existing"]):
         return True
     if any(node["node_name"] not in known for node in capability["nodes"].values()):
         return True
     fine = {"temperature", "modelName"} if scene.is_new else {"temperature", STEP_TEMPERATURE}
+    fine |= {one.param for one in wanted.values}
     return any(one["param"] not in fine for one in contract["values"])
 
 

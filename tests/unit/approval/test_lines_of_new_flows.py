@@ -94,13 +94,6 @@ async def test_a_line_that_the_plan_of_a_new_flow_does_not_have_is_outside_of_it
     assert [one.where for one in found] == [YES]
 
 
-async def test_a_plan_without_lines_leaves_them_to_the_ops(catalogue: NodeStore) -> None:
-    _, found = await outside(
-        [*ADDED, Connect(source_node_id=START, target_node_id=YES)], checked(catalogue, []), catalogue
-    )
-    assert not found
-
-
 def test_another_line_of_a_new_flow_needs_another_approval(catalogue: NodeStore) -> None:
     plan = checked(catalogue)
     assert plan.capability is not None
@@ -117,9 +110,8 @@ def test_another_line_of_a_new_flow_needs_another_approval(catalogue: NodeStore)
     ("lines", "said"),
     [
         ([(START, "", "nobody_0"), *LINES], "names 'nobody_0'"),
-        ([*LINES[:-1]], f"no line to '{ITEM}'"),
         ([(YES, "", NO), *LINES], f"no line can lead from '{YES}' to '{NO}'"),
-        ([(START, "", SORT), (SORT, "", ASK), *LINES[2:]], "which branch"),
+        ([(START, "", SORT), (SORT, "", ASK), (SORT, "", EACH), *LINES[3:]], "which branch"),
     ],
 )
 def test_lines_that_cannot_be_go_back(lines: list[tuple[str, str, str]], said: str, catalogue: NodeStore) -> None:

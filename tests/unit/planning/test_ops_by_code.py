@@ -20,6 +20,7 @@ from flowise_dev_agent.patch import (
 from flowise_dev_agent.patch.views.graph_view import GraphView
 from flowise_dev_agent.planning.llm import LlmReasoner
 from flowise_dev_agent.planning.ops_by_code import ops_by_code
+from flowise_dev_agent.planning.planned_lines import with_following_lines
 from flowise_dev_agent.planning.requests import PatchRequest
 from flowise_dev_agent.planning.values import with_planned_values
 from flowise_dev_agent.schemas.plan import Approach, NamedConnection, OpsAnswer, Plan, PlannedNode, PlannedValue
@@ -147,7 +148,7 @@ def in_a_row(catalogue: NodeStore, *more: str, texts: bool = True, titles: bool 
         goal="x", flow_name="x", operation="create", flow_kind="AGENTFLOW", nodes=nodes, values=values,
         credential_requirements=["openAIApi"],
     )  # fmt: skip
-    return PatchRequest(requirement="x", plan=plan, nodes=catalogue)
+    return completed(PatchRequest(requirement="x", plan=plan, nodes=catalogue))
 
 
 def test_steps_in_a_row_take_no_call(catalogue: NodeStore) -> None:
@@ -308,8 +309,14 @@ def reads(id_: str, other: int) -> PlannedValue:
     return PlannedValue(node_id=id_, param="customFunctionInputVariables", value=[row])
 
 
+def completed(given: PatchRequest) -> PatchRequest:
+    """Request whose plan has the lines that follow."""
+    return replace(given, plan=with_following_lines(given.plan, given.flow.graph, given.nodes.schemas))
+
+
 def after(given: PatchRequest) -> set[tuple[str, str, str]] | None:
     """Lines of the changed flow, with the number of the branch; None where the ops are left to a model."""
+    given = completed(given)
     if (ops := ops_by_code(given)) is None:
         return None
     base, schemas = given.flow.graph, given.nodes.schemas
@@ -392,7 +399,8 @@ def test_lines_that_move_take_no_call(catalogue: NodeStore) -> None:
 def test_a_last_step_goes_without_a_call(catalogue: NodeStore) -> None:
     drawn = [*CHOICE, JOINS[0]]
     assert after(changed(catalogue, drawn, removals=["customFunctionAgentflow_3"])) == {*CHOICE[1:]}
-    assert after(changed(catalogue, drawn, removals=["customFunctionAgentflow_1"])) is None
+    closed = [CHOICE[2], ("conditionAgentflow_0", "0", "customFunctionAgentflow_3")]
+    assert after(changed(catalogue, drawn, removals=["customFunctionAgentflow_1"])) == {*closed}
 
 
 TWO = ("chatOpenAI", "chatOpenAI", "bufferMemory", "conversationChain")

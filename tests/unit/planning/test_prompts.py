@@ -3,6 +3,7 @@
 import json
 import re
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -382,11 +383,24 @@ def test_the_op_writer_reads_how_paths_choices_and_a_wrong_node_of_the_plan_are_
 def test_a_plan_that_is_made_again_is_shown_as_it_is_by_now(catalogue: NodeStore) -> None:
     new = PlannedNode(node_id="chatOpenAI_0", node_name="chatOpenAI", purpose="answers")
     plan = Plan(goal="x", operation="update", flow_name="x", nodes=[new], removals=["gone_0", "calculator_0"])
-    existing = {"chatOpenAI_0": "chatOpenAI", "calculator_0": "calculator"}
-    shown = json.loads(previous_plan(plan, existing))
+    ops = [AddNode(node_name=name, node_id=f"{name}_0") for name in ("chatOpenAI", "calculator")]
+    flow = GraphView(compile_ops(GraphIR.empty(), ops, catalogue.schemas).graph)
+    shown = json.loads(previous_plan(plan, flow))
     assert shown["nodes"][0]["existing"] is True
     assert shown["removals"] == ["calculator_0"]
-    assert "existing" not in json.loads(previous_plan(plan, {}))["nodes"][0]
+    assert "existing" not in json.loads(previous_plan(plan, GraphView()))["nodes"][0]
+
+
+def test_lines_that_are_carried_out_are_no_lines_of_the_plan_that_is_made_again(catalogue: NodeStore) -> None:
+    ids = ("startAgentflow_0", "llmAgentflow_0", "llmAgentflow_1")
+    ops = [
+        *(AddNode(node_name=id_[:-2], node_id=id_) for id_ in ids),
+        *(Connect(source_node_id=one, target_node_id=two) for one, two in pairwise(ids)),
+    ]
+    flow = GraphView(compile_ops(GraphIR.empty(), ops, catalogue.schemas).graph)
+    lines = [NamedConnection(source=ids[1], target=ids[2]), NamedConnection(source=ids[2], target="llmAgentflow_2")]
+    plan = Plan(goal="x", operation="update", flow_name="x", flow_kind="AGENTFLOW", connections=lines)
+    assert [one["source"] for one in json.loads(previous_plan(plan, flow))["connections"]] == [ids[2]]
 
 
 def test_the_op_writer_sees_no_text_that_is_a_default_and_only_connections_of_what_stays(catalogue: NodeStore) -> None:
