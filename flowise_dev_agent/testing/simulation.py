@@ -372,7 +372,13 @@ def _action(node: FlowNode) -> str:
     """Action of a step on the world, for people."""
     if node.name == effects.HTTP:
         return f"{node.inputs.get('method') or 'GET'} {node.inputs.get('url') or ''}".rstrip()
-    return str(node.inputs.get(_STEP_TOOL) or node.label or node.id)
+    return node.label or str(node.inputs.get(_STEP_TOOL) or node.id)
+
+
+def _tool_action(names: Sequence[str], type_: str, schema: NodeSchema | None) -> str:
+    """Action of a tool, for people: its own names, else what its type is called."""
+    has_own = [*names] != [_name(_TOOL_NAMES.get(type_) or type_)]
+    return ", ".join(names) if names and has_own else schema.label if schema else type_
 
 
 def _tool_stand_in(node: FlowNode, schemas: Schemas, answer: Answer) -> tuple[FlowNode, StandIn] | None:
@@ -406,6 +412,7 @@ def _rows(
         config = row.get(f"{_ROW_TOOL}Config") if type_ else None
         inputs = config if isinstance(config, dict) else {}
         names = _names(type_, type_, inputs, schemas.get(type_))
+        action = _tool_action(names, type_, schemas.get(type_))
         effect = effects.tool_effect(type_, inputs, harmless)
         # An answer of the whole agent is one of what acts.
         whole = (node.id,) if effect == "changes" else ()
@@ -414,14 +421,14 @@ def _rows(
         if not type_ or not _is_simulated(effect, type_, address, bool(own), real):
             changed.append(row)
             if real and address in real:
-                named.append(StandIn(node.id, ", ".join(names), type_, frozenset(map(spelt, names)), address))
+                named.append(StandIn(node.id, action, type_, frozenset(map(spelt, names)), address))
             continue
         made = _tool(type_, type_, inputs, Answer(first + len(found), own, sample_answer(type_, "")), schemas)
         kept = inputs if made.type == type_ else {}
         changed.append(
             {**row, _ROW_TOOL: made.type, f"{_ROW_TOOL}Config": {**kept, _ROW_TOOL: made.type, **made.inputs}}
         )
-        found.append(StandIn(node.id, ", ".join(names) or type_, type_, made.spelt(), address))
+        found.append(StandIn(node.id, action, type_, made.spelt(), address))
     return changed, found, named
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from flowise_dev_agent.knowledge.nodes import NodeStore
-from flowise_dev_agent.patch import GraphIR, compile_ops
+from flowise_dev_agent.patch import AddNode, GraphIR, compile_ops
 from flowise_dev_agent.patch.model.addresses import named_origin
 from flowise_dev_agent.patch.model.ops import PatchOp, SetParam
 from flowise_dev_agent.schemas.plan import Criterion, Part, TestCase
@@ -296,3 +296,26 @@ def test_a_list_of_actions_gives_no_tool_as_on_the_server(catalogue: NodeStore) 
     (node,) = GraphIR.from_flow_data(simulated(listed, catalogue.schemas).flow_data).nodes
     _, encoded, _ = node.inputs["agentTools"][0]["agentSelectedToolConfig"]["openApiFile"].split(",")
     assert json.loads(base64.b64decode(encoded))["paths"] == {}
+
+
+def test_people_read_titles_of_what_was_simulated_and_no_names_of_types(catalogue: NodeStore) -> None:
+    rows: Any = [
+        {"agentSelectedTool": "customTool", "agentSelectedToolConfig": {"selectedTool": "id"}},
+        {"agentSelectedTool": "requestsPost", "agentSelectedToolConfig": {"requestsPostUrl": "https://a.example"}},
+    ]
+    flow = graph(
+        catalogue,
+        add("startAgentflow"),
+        add("agentAgentflow", agentModel="chatOpenAI"),
+        SetParam(node_id="agentAgentflow_0", param_name="agentTools", value=rows),
+        AddNode(
+            node_name="toolAgentflow",
+            node_id="toolAgentflow_0",
+            label="Book the table",
+            params={"toolAgentflowSelectedTool": "customTool"},
+        ),
+        connect("startAgentflow_0", "agentAgentflow_0"),
+        connect("agentAgentflow_0", "toolAgentflow_0"),
+    )
+    told = simulated(flow, catalogue.schemas).actions()
+    assert sorted(told) == ["Book the table", "Custom Tool", "Requests Post"]
