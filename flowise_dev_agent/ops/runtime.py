@@ -225,6 +225,7 @@ class Runtime:
                 approvals=approvals,
             )
             tester = FlowTestService(flow_tests, agent.instances, proposals, kept, sets)
+            versions = FlowVersions(sessions=sessions, versions=kept, intents=intents, instances=agent.instances)
             guards = Guards(database)
             consumer: Worker | None = None
             if worker:
@@ -251,6 +252,7 @@ class Runtime:
                     retention=Retention(database, sessions, retention),
                     guards=GuardKeeper(guards, tester, agent.instances, webhook_client),
                     reconciler=Reconciler(Leftovers(database), agent.instances, failed_days=retention.drafts_days),
+                    versions=versions,
                     deliveries=DeliveryWorker(deliveries, webhook_client, webhooks, timings),
                     refresher=Refresher(database, refreshes, agent.instances, timings),
                     flow_tester=FlowTester(flow_tests, agent.instances, proposals.schemas, timings),
@@ -271,7 +273,6 @@ class Runtime:
                 await stack.enter_async_context(consumer)
             # Streams end before the worker drains, so that the server can close its connections during that time.
             stack.callback(feed.end_streams)
-            versions = FlowVersions(sessions=sessions, versions=kept, intents=intents, instances=agent.instances)
             flows = FlowService(
                 instances=agent.instances,
                 sessions=sessions,

@@ -31,6 +31,7 @@ from flowise_dev_agent.persistence.queue import (
 from flowise_dev_agent.persistence.queue_stats import is_busy, is_paused
 from flowise_dev_agent.sessions.executor import RunExecutor
 from flowise_dev_agent.sessions.recovery import LostWork, Recovery
+from flowise_dev_agent.sessions.version_history import FlowVersions
 from flowise_dev_agent.timings import Timings, end_tasks
 from flowise_dev_agent.webhooks.worker import DeliveryWorker
 
@@ -61,6 +62,7 @@ class Worker:
         recovery: Recovery,
         retention: Retention,
         reconciler: Reconciler,
+        versions: FlowVersions,
         guards: GuardKeeper,
         deliveries: DeliveryWorker,
         refresher: Refresher,
@@ -72,6 +74,7 @@ class Worker:
         self._database = database
         self._retention = retention
         self._reconciler = reconciler
+        self._versions = versions
         self._guards = guards
         self._queue = queue
         self._executor = executor
@@ -160,6 +163,7 @@ class Worker:
             )
             removed = await self._retention.pass_once()
             removed["leftovers"] = await self._reconciler.pass_once()
+            await self._versions.pass_once()
             await self._guards.pass_once()
             if any(removed.values()):
                 logger.info("Removed what was old: %s.", ", ".join(f"{name} {n}" for name, n in removed.items() if n))

@@ -9,14 +9,14 @@ from uuid import UUID
 
 from flowise_dev_agent.errors import LeaseLostError, SessionConflictError
 from flowise_dev_agent.persistence.audit import stored_caller
-from flowise_dev_agent.persistence.database import Connection, Database, Lease, jsonb
+from flowise_dev_agent.persistence.database import Connection, Database, Lease, across_owners, jsonb
 from flowise_dev_agent.sanitize import clean_json
 from flowise_dev_agent.texts import text
 
 IntentStatus = Literal["open", "done", "failed"]
 _COLUMNS: Final = (
     "key, session_id, status, op, iteration, target_id, payload_sha256, base_sha256, tag, name, result, created_at,"
-    " unsure"
+    " unsure, base_date, caller"
 )
 # The statements read `owner`, so that nothing happens without the lease, if there is one.
 _OWNER: Final = """
@@ -29,10 +29,12 @@ _OPEN: Final = f"""
         SELECT {_COLUMNS} FROM write_intents WHERE key = %(key)s
     ), announced AS (
         INSERT INTO write_intents
-            (key, session_id, op, iteration, target_id, payload_sha256, base_sha256, tag, name)
-        SELECT %(key)s, %(session)s, %(op)s, %(iteration)s, %(target)s, %(payload)s, %(base)s, %(tag)s, %(name)s
+            (key, session_id, op, iteration, target_id, payload_sha256, base_sha256, tag, name, base_date, caller)
+        SELECT %(key)s, %(session)s, %(op)s, %(iteration)s, %(target)s, %(payload)s, %(base)s, %(tag)s, %(name)s,
+               %(base_date)s, %(caller)s
         FROM owner
-        ON CONFLICT (key) DO UPDATE SET status = 'open', result = NULL, updated_at = now(), unsure = true
+        ON CONFLICT (key) DO UPDATE SET status = 'open', result = NULL, updated_at = now(), unsure = true,
+            base_sha256 = EXCLUDED.base_sha256, base_date = EXCLUDED.base_date, caller = EXCLUDED.caller
             WHERE write_intents.status <> 'done'
         RETURNING {_COLUMNS}
     )
@@ -59,6 +61,25 @@ _FINISH: Final = f"""
         NULL, settled.base_sha256, settled.after)
     FROM settled JOIN earlier ON earlier.status <> %(status)s LEFT JOIN sessions ON sessions.id = settled.session_id
     WHERE settled.key = %(key)s AND %(written)s
+"""
+# Of several that one session left the newest counts.
+_TAKE_LEFT: Final = f"""
+    UPDATE write_intents SET updated_at = now() WHERE key IN (
+        SELECT made.key FROM write_intents AS made JOIN sessions ON sessions.id = made.session_id
+        WHERE made.op = 'rollback' AND made.status = 'open'
+        AND made.updated_at < now() - make_interval(secs => %(grace)s)
+        AND sessions.status NOT IN ('queued', 'running')
+        AND NOT EXISTS (
+            SELECT 1 FROM write_intents AS newer WHERE newer.session_id = made.session_id AND newer.op = 'rollback'
+            AND newer.status = 'open' AND newer.created_at > made.created_at)
+        ORDER BY made.updated_at LIMIT %(limit)s)
+    RETURNING {_COLUMNS}
+"""
+_END_ROLLBACK: Final = """
+    UPDATE write_intents SET status = CASE WHEN key = %(key)s THEN %(status)s ELSE 'failed' END,
+        result = '{"settled": true}', updated_at = now()
+    WHERE session_id = %(session)s AND status = 'open' AND (
+        op = 'rollback' OR op IN ('update', 'delete', 'deploy') AND target_id = %(target)s)
 """
 
 
@@ -96,6 +117,10 @@ class WriteIntent(Announced):
     tag: str | None
     name: str | None
     created_at: datetime
+    #: Of a rollback: when the flow had been saved last, by Flowise's clock.
+    base_date: str | None = None
+    #: Who asked for it, see `caller.as_stored`; None for those of earlier versions.
+    caller: dict[str, Any] | None = None
     is_new: bool = False
     #: At its announcement: the session's earlier creates under its tag.
     creates: Sequence[Announced] = ()
@@ -123,6 +148,7 @@ class WriteIntents:
         base_sha256: str | None,
         tag: str | None,
         name: str | None = None,
+        base_date: str | None = None,
     ) -> WriteIntent:
         """Announce a write, or return the row of an earlier attempt with the same key.
 
@@ -140,6 +166,8 @@ class WriteIntents:
             "base": base_sha256,
             "tag": tag,
             "name": name,
+            "base_date": base_date,
+            "caller": stored_caller(),
         }
         async with self._allowed(lease, session_id) as connection:
             row = await (await connection.execute(_OPEN, params)).fetchone()
@@ -180,6 +208,16 @@ class WriteIntents:
             (session_id,),
         )
 
+    async def take_left(self, *, grace_secs: float, limit: int) -> list[WriteIntent]:
+        """Rollbacks of idle sessions that nobody has ended for `grace_secs`; no other process gets them as long."""
+        with across_owners():
+            return await self._database.rows(WriteIntent, _TAKE_LEFT, {"grace": grace_secs, "limit": limit})
+
+    async def end(self, rollback: WriteIntent, status: Literal["done", "failed"]) -> None:
+        """End a rollback that has nothing to tell."""
+        async with self._database.connection() as connection:
+            await end_rollback(connection, rollback, status)
+
     @asynccontextmanager
     async def _allowed(self, lease: Lease | None, session_id: UUID) -> AsyncGenerator[Connection]:
         """A connection; outside of a run the session is locked and must be idle.
@@ -201,3 +239,11 @@ class WriteIntents:
                     details={"status": "in_progress", "interrupt_id": None},
                 )
             yield connection
+
+
+async def end_rollback(connection: Connection, rollback: WriteIntent, status: Literal["done", "failed"]) -> None:
+    """End a rollback inside the caller's transaction, and what earlier ones of its idle session left open: nobody goes
+    on with those.
+    """
+    params = {"key": rollback.key, "session": rollback.session_id, "target": rollback.target_id, "status": status}
+    await connection.execute(_END_ROLLBACK, params)

@@ -17,6 +17,7 @@ from flowise_dev_agent.persistence.audit import Fact, record, spoken, stored_cal
 from flowise_dev_agent.persistence.blobs import encoded
 from flowise_dev_agent.persistence.database import Connection, Database, OnRest, jsonb
 from flowise_dev_agent.persistence.events import NewEvent, insert, transaction_with_notice
+from flowise_dev_agent.persistence.intents import WriteIntent, end_rollback
 from flowise_dev_agent.persistence.leftovers import abandon
 from flowise_dev_agent.persistence.queue import ADD_JOB, Queue
 from flowise_dev_agent.persistence.read_model import SESSION_COLUMNS, SessionReads, SessionRow, not_found
@@ -308,14 +309,18 @@ class Sessions(SessionReads):
             await self._record(connection, session_id, "cancel")
         return status
 
-    async def record_rollback(self, session_id: UUID, *, outcome: str, event: NewEvent) -> None:
-        """Record a rollback in the session's events; `outcome` replaces the outcome of a completed session."""
+    async def record_rollback(self, rollback: WriteIntent, *, outcome: str, event: NewEvent) -> None:
+        """End a rollback and record it in the session's events; `outcome` replaces the outcome of a completed
+        session.
+        """
+        session_id = rollback.session_id
         async with transaction_with_notice(self._database, session_id, "event") as connection:
             await connection.execute(
                 "UPDATE sessions SET updated_at = now(),"
                 " outcome = CASE status WHEN 'completed' THEN %s ELSE outcome END WHERE id = %s",
                 (outcome, session_id),
             )
+            await end_rollback(connection, rollback, "done")
             await insert(connection, session_id, None, [event])
             await self._record(connection, session_id, "rollback", version=event.data.get("version"))
 

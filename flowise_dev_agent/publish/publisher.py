@@ -178,7 +178,7 @@ class Publisher(StoreSteps, ToolSteps):
             StaleBaseError: the flow is not `base` any more, or changed at this very moment.
             FlowiseError, WriteFailedError: as for `create`.
         """
-        current = await self._client.get_chatflow(chatflow_id)
+        current = await self.current(chatflow_id)
         as_before = payload_sha256(current.flow_data) == sha256 and name in (None, current.name)
         beside = _holds(current, columns) and is_set(settings, current.chatbot_config)
         if as_before and beside and not await self._was_lost(chatflow_id, sha256):
@@ -278,7 +278,9 @@ class Publisher(StoreSteps, ToolSteps):
                 left = {
                     (item.result or {}).get("updated_date") for item in await self._intents.list_for(self._session_id)
                 }
-                if payload_sha256(current.flow_data) != sha256 or current.updated_date not in left:
+                undeployed = not (delete or intent.is_new or current.deployed)  # by a call whose answer was lost
+                dated = undeployed or current.updated_date in left
+                if payload_sha256(current.flow_data) != sha256 or not dated:
                     base = Base(payload_sha256(current.flow_data), current.updated_date)
                     await self._intents.finish(self._lease, intent.key, status="failed", result={"stale": asdict(base)})
                     raise stale_base(current.name, Stale(chatflow_id, base, current.flow_data), undone="rolled back")

@@ -517,7 +517,18 @@ async def test_a_rollback_is_part_of_the_sessions_story(
     sessions = Sessions(database, Queue(database_dsn))
     data = {"version": "v1.0"}
     event = NewEvent("write", summary="Put 'Bot' back to v1.0", data=data)
-    await sessions.record_rollback(session_id, outcome="rolled_back", event=event)
+    rollback = await WriteIntents(database).open(
+        None,
+        key=uuid4(),
+        session_id=session_id,
+        op="rollback",
+        iteration=0,
+        target_id=BOT,
+        payload_sha256=None,
+        base_sha256=None,
+        tag=None,
+    )
+    await sessions.record_rollback(rollback, outcome="rolled_back", event=event)
     row = await sessions.get(session_id)
     assert (row.status, row.outcome) == (status, expected)
     (event,) = (await runtime.service.event_page(session_id)).events
