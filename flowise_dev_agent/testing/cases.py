@@ -55,13 +55,16 @@ def _start_of(graph: GraphIR) -> Mapping[str, object]:
 
 
 def _as_started(case: TestCase, graph: GraphIR) -> TestCase:
-    """Adapt the case to the flow's start (chat, form or webhook), whatever the plan says."""
+    """Adapt the case to the flow's start (chat, form or webhook), whatever the plan says. A form and a webhook are
+    sent once.
+    """
     start = _start_of(graph)
+    once = case.model_copy(update={"turns": case.turns[:1]})
     match start.get("startInputType"):
         case "formInput":
-            return case.model_copy(update={"input": "form", "payload": case.payload or _form(start, case.turns[0])})
+            return once.model_copy(update={"input": "form", "payload": case.payload or _form(start, case.turns[0])})
         case "webhookTrigger":
-            return case.model_copy(update={"input": "webhook", "payload": case.payload or _body(graph, case.turns[0])})
+            return once.model_copy(update={"input": "webhook", "payload": case.payload or _body(graph, case.turns[0])})
         case "scheduleInput":
             said = str(start.get("scheduleDefaultInput") or _SCHEDULED)
             return case.model_copy(update={"input": "schedule", "turns": [said]})

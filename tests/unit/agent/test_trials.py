@@ -177,6 +177,13 @@ def test_the_one_remark_of_an_older_plan_goes_with_the_last_decision() -> None:
     assert TestCase.model_validate({**older, "human": "reject", "human_feedback": ""}).human_feedback == []
 
 
+@pytest.mark.parametrize("started", ["formInput", "webhookTrigger"])
+def test_a_form_and_a_webhook_are_sent_once_and_no_later_turn_is_told(started: str) -> None:
+    case = TestCase(id="t1", turns=["My name is Eva", "Who am I?"])
+    (held,) = cases_for([case], start(startInputType=started))
+    assert held.turns == ["My name is Eva"]
+
+
 async def test_a_form_is_filled_in_with_what_it_asks_for() -> None:
     rows = [
         {"type": "string", "name": "name"},
