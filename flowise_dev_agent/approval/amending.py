@@ -8,7 +8,7 @@ from pydantic import JsonValue
 from flowise_dev_agent.approval.agreed_values import field_of, steps_of
 from flowise_dev_agent.patch import Schemas
 from flowise_dev_agent.patch.model.nested import Steps, value_at, with_value
-from flowise_dev_agent.schemas.plan import UPLOADS, AmendAnswer, Part, Plan, PlannedNode, PlannedValue
+from flowise_dev_agent.schemas.plan import BESIDE_NODES, AmendAnswer, Part, Plan, PlannedNode, PlannedValue
 
 
 def amended(
@@ -89,7 +89,7 @@ def _without_nodes(plan: Plan, dropped: Collection[str], reason: str, schemas: S
     values = [value for value in plan.values if value.node_id not in dropped]
     gone = _taken_by([node for node in plan.nodes if node not in nodes], plan.values, schemas)
     stays = _taken_by(nodes, values, schemas)
-    fields = {*(f"{value.node_id}.{value.param}" for value in values), UPLOADS}
+    fields = {*(f"{value.node_id}.{value.param}" for value in values), *BESIDE_NODES}
     parts: list[Part] = []
     for part in plan.parts:
         left = {

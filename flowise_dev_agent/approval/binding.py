@@ -3,7 +3,7 @@
 Code makes it from the plan, and compares it with what was agreed before.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, TypeVar
 
 from flowise_dev_agent.approval.lines import before_approval, line_changes
@@ -14,6 +14,7 @@ from flowise_dev_agent.patch import (
 )
 from flowise_dev_agent.patch.model.attached_files import is_filled
 from flowise_dev_agent.patch.model.field_kinds import FieldKind
+from flowise_dev_agent.patch.model.json_text import dump_json, payload_sha256
 from flowise_dev_agent.patch.model.reach import (
     Acting,
     acting,
@@ -96,6 +97,7 @@ def capability_of(plan: Plan, schemas: Schemas, base: GraphIR) -> Capability:
             *(["document_store"] if plan.document_stores else []),
             *(f"upsert:{id_}" for id_ in _filled(plan, planned)),
             *([f"uploads:{','.join(plan.uploads)}"] if plan.uploads is not None else []),
+            *([f"starters:{_hash_of(plan.starter_questions)}"] if plan.starter_questions is not None else []),
             *map(effect_of, plan.new_tools),
         ],
         lines=line_changes(plan, base, schemas),
@@ -168,6 +170,10 @@ def beyond_approval(capability: Capability, agreed: Capability) -> Capability | 
         before_approval=_beyond(capability.before_approval, agreed.before_approval),
     )
     return None if beyond == Capability() else beyond
+
+
+def _hash_of(texts: Sequence[str]) -> str:
+    return payload_sha256(dump_json([*texts]))
 
 
 def _beyond(wanted: Iterable[_T], agreed: Iterable[_T]) -> list[_T]:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any, Final, Literal
 
 from flowise_dev_agent.flowise.models import Chatflow
+from flowise_dev_agent.flowise.uploads import starter_prompts
 from flowise_dev_agent.patch.model.json_text import as_dict, inner_json
 from flowise_dev_agent.schemas.reach import MessageLimit, Reach, ReachChange
 
@@ -39,7 +40,7 @@ def columns_of(row: Chatflow, change: ReachChange) -> dict[str, str | bool]:
     wanted: dict[str, Any] = {}
     chat, api = _read(row.chatbot_config), _read(row.api_config)
     if change.starters is not None:
-        chat["starterPrompts"] = {str(at): {"prompt": said} for at, said in enumerate(change.starters)}
+        chat["starterPrompts"] = starter_prompts(change.starters)
     if change.leads is not None:
         chat["leads"] = {**_LEADS, **as_dict(chat.get("leads")), "status": change.leads}
     if change.origins is not None:

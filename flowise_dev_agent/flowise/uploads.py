@@ -1,11 +1,11 @@
-"""Files that people upload with a message: the key `fullFileUpload` of a flow's `chatbotConfig`.
+"""What a plan sets in a flow's `chatbotConfig`: files that people upload with a message, and starter questions.
 
 Flowise refuses each file while the key is off, and each type that it does not list (measured on 3.1.4). All other keys
 of the settings are somebody else's and stay as they are.
 """
 
 import json
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 from flowise_dev_agent.patch.model.json_text import as_dict, inner_json
@@ -16,6 +16,7 @@ from flowise_dev_agent.schemas.plan import UploadKind
 SettingsChange: TypeAlias = Callable[[str | None], str]
 
 _KEY: Final = "fullFileUpload"
+_STARTERS: Final = "starterPrompts"
 _OFFICE: Final = "application/vnd.openxmlformats-officedocument"
 _TYPES: Final[Mapping[UploadKind, tuple[str, ...]]] = {
     "pdf": ("application/pdf",),
@@ -43,6 +44,30 @@ def taking(kinds: Collection[UploadKind]) -> SettingsChange:
     return change
 
 
+def offering(questions: Sequence[str]) -> SettingsChange:
+    """Change that lets the chat offer these questions before the first message, and no others."""
+    return lambda config: _written({**_read(config), _STARTERS: starter_prompts(questions)})
+
+
+def starter_prompts(questions: Sequence[str]) -> JsonObject:
+    """Starter questions as Flowise stores them."""
+    return {str(at): {"prompt": said} for at, said in enumerate(questions)}
+
+
+def put_back(before: str | None) -> SettingsChange:
+    """Change that gives what plans set the values that it had before, and leaves all else."""
+
+    def change(config: str | None) -> str:
+        had, now = _read(before), _read(config)
+        for key in (_KEY, _STARTERS):
+            now.pop(key, None)
+            if key in had:
+                now[key] = had[key]
+        return _written(now)
+
+    return change
+
+
 def as_kept(kept: JsonObject) -> SettingsChange:
     """Change that puts back what `kept_settings` gave."""
 
@@ -54,7 +79,7 @@ def as_kept(kept: JsonObject) -> SettingsChange:
 
 
 def kept_settings(config: str | None) -> JsonObject:
-    """Part of a flow's settings that sessions change."""
+    """Part of a flow's settings that earlier releases record."""
     return {name: value for name, value in _read(config).items() if name == _KEY}
 
 
@@ -69,7 +94,7 @@ def is_set(change: SettingsChange | None, config: str | None) -> bool:
 
 
 def _read(config: str | None) -> dict[str, Any]:
-    return as_dict(inner_json(config or ""))
+    return dict(as_dict(inner_json(config or "")))
 
 
 def _written(settings: Mapping[str, Any]) -> str:

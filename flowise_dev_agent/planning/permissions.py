@@ -12,7 +12,7 @@ from flowise_dev_agent.patch.model.placeholders import MARK, stands_in
 from flowise_dev_agent.redaction import redacted
 from flowise_dev_agent.sanitize import shortened
 from flowise_dev_agent.schemas.plan import Capability, LineChange
-from flowise_dev_agent.texts import in_language, say_in, text
+from flowise_dev_agent.texts import in_language, listed, quoted, say_in, text
 
 #: Characters of a command or a path; the values of the plan have it in full.
 _SHOWN_TEXT: Final = 200
@@ -91,6 +91,8 @@ def capability_words(
                 words.append(said("plan.allows.new_credential"))
             case "uploads", _, kinds:
                 words.append(uploads_text([kind for kind in kinds.split(",") if kind], language))
+            case "starters", *_:
+                words.append(said("plan.allows.starters"))
             case "tool", _, key:
                 words.append(said("plan.allows.new_tool", tool=key.partition(":")[0]))
             case _, _, node_id:
@@ -132,3 +134,9 @@ def uploads_text(kinds: Sequence[str], language: str = "en") -> str:
         return in_language(text("plan.allows.no_uploads"), language)
     names = [say_in(language, f"plan.upload.{kind}") for kind in kinds]
     return in_language(text("plan.allows.uploads", files=names), language)
+
+
+def starters_text(questions: Sequence[str], language: str = "en") -> str:
+    """Starter questions of the chat, in words."""
+    code = "plan.starters" if questions else "plan.no_starters"
+    return in_language(text(code, questions=listed([quoted(one) for one in questions]) if questions else ""), language)

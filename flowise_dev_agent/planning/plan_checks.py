@@ -17,7 +17,7 @@ from flowise_dev_agent.planning.planned_lines import checked_lines
 from flowise_dev_agent.planning.requests import PatchRequest, PlanRequest
 from flowise_dev_agent.sanitize import shortened
 from flowise_dev_agent.schemas.plan import (
-    UPLOADS,
+    BESIDE_NODES,
     AmendAnswer,
     FlowKind,
     NamedConnection,
@@ -55,7 +55,7 @@ def checked_plan(plan: Plan, request: PlanRequest, accounts: Sequence[PartAccoun
     problems: list[str] = []
     if request.previous:
         plan = _with_former(plan, request.previous)
-    if not (plan.nodes or plan.changes or plan.uploads is not None or as_it_is):
+    if not (plan.nodes or plan.changes or plan.set_beside or as_it_is):
         problems.append("`nodes` is empty. List the nodes to add or to change, or fill `declined`.")
     nodes: list[PlannedNode] = []
     new = []
@@ -126,13 +126,13 @@ def checked_plan(plan: Plan, request: PlanRequest, accounts: Sequence[PartAccoun
 
 
 def _with_former(plan: Plan, previous: Plan) -> Plan:
-    """Plan with what the one before said and it leaves out: files that people upload, the lines of the same steps."""
+    """Plan with what the one before said and it leaves out: settings beside the nodes, the lines of the same steps."""
     is_same = {node.node_id for node in plan.nodes} == {node.node_id for node in previous.nodes}
-    uploads = previous.uploads if plan.uploads is None else plan.uploads
+    beside = {name: getattr(previous, name) for name in BESIDE_NODES if getattr(plan, name) is None}
     if is_same and plan.new_nodes and not (plan.connections or plan.disconnections):
         lines = {"connections": previous.connections, "disconnections": previous.disconnections}
         plan = plan.model_copy(update=lines)
-    return plan.model_copy(update={"uploads": uploads})
+    return plan.model_copy(update=beside)
 
 
 def _lines_that_go(plan: Plan, request: PlanRequest) -> tuple[list[NamedConnection], list[str]]:
@@ -167,7 +167,7 @@ def _lines_that_go(plan: Plan, request: PlanRequest) -> tuple[list[NamedConnecti
 
 def _only_answers(plan: Plan, request: PlanRequest) -> bool:
     """True for the answer to a question about a flow that was taken for a change, before anything was planned."""
-    plans = plan.nodes or plan.changes or plan.uploads is not None or plan.declined
+    plans = plan.nodes or plan.changes or plan.set_beside or plan.declined
     return bool(plan.answer) and not plans and bool(request.flow.existing) and request.previous is None
 
 
@@ -181,7 +181,7 @@ def accounted(plan: Plan, accounts: Sequence[PartAccount], request: PlanRequest)
     earlier = {*request.previous.removals} if request.previous else set[str]()
     ids = {*request.flow.existing, *(node.node_id for node in plan.nodes)}
     fields = {f"{value.node_id}.{value.param}" for value in plan.values}
-    fields |= {UPLOADS} if plan.uploads is not None else set()
+    fields |= plan.set_beside
     served: dict[str | None, list[str]] = {}
     for value in plan.values:
         served.setdefault(value.part, []).append(f"{value.node_id}.{value.param}")

@@ -16,7 +16,7 @@ from flowise_dev_agent.patch.model import agentflow as v2
 from flowise_dev_agent.patch.model.findings import Finding, sentence
 from flowise_dev_agent.patch.model.labels import credential_name, titled
 from flowise_dev_agent.planning.passes.feasibility import VARIABLE_TO_CREATE
-from flowise_dev_agent.planning.permissions import capability_words, reached, uploads_text
+from flowise_dev_agent.planning.permissions import capability_words, reached, starters_text, uploads_text
 from flowise_dev_agent.planning.value_text import ValueText, fenced
 from flowise_dev_agent.sanitize import in_markdown, visible
 from flowise_dev_agent.schemas.custom_tools import PlannedTool
@@ -187,6 +187,7 @@ class _Words:
         #: Sentences of the approval that the summary has.
         self.told = {self._said("plan.allows.host", host=host) for host in named_hosts}
         self.told |= {uploads_text(plan.uploads, language)} if plan.uploads is not None else set()
+        self.told |= {self._said("plan.allows.starters")} if plan.starter_questions is not None else set()
 
     def text(self, text: str) -> str:
         """A text in Markdown, with titles in place of the ids of nodes. What is escaped is not joined again."""
@@ -220,6 +221,8 @@ class _Words:
             yield said("plan.summary.new_tools", tools=self._listed(one.name for one in plan.new_tools))
         if plan.uploads is not None:
             yield uploads_text(plan.uploads, self._language)
+        if plan.starter_questions is not None:
+            yield self.text(starters_text(plan.starter_questions, self._language))
         if self._hosts:
             yield said("plan.summary.reaches", hosts=self._listed(self._hosts))
         if plan.tests:

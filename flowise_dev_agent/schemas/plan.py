@@ -20,8 +20,8 @@ Operation = Literal["create", "update", "copy", "question"]
 FlowKind = Literal["CHATFLOW", "AGENTFLOW", "MULTIAGENT"]
 #: Kinds of files that people can upload with a message.
 UploadKind = Literal["pdf", "word", "excel", "powerpoint", "text", "csv", "json", "html"]
-#: Name of a plan's uploads among the values that cover a part.
-UPLOADS: Final = "uploads"
+#: Fields of a plan that it sets beside the nodes, by their names among the values that cover a part.
+BESIDE_NODES: Final = ("uploads", "starter_questions")
 #: Most tests of a plan.
 MOST_TESTS: Final = 10
 NO_TEST: Final = say("plan.no_test")
@@ -260,7 +260,9 @@ class Capability(Contract):
     effects: list[
         Annotated[
             str,
-            StringConstraints(pattern=r"^(document_store|credential|upsert:.+|uploads:[a-z,]*|tool:[\w-]+:[0-9a-f]+)$"),
+            StringConstraints(
+                pattern=r"^(document_store|credential|upsert:.+|uploads:[a-z,]*|starters:[0-9a-f]+|tool:[\w-]+:[0-9a-f]+)$"
+            ),
         ]
     ] = Field(default_factory=list)
     lines: list[LineChange] = Field(default_factory=list)
@@ -308,6 +310,10 @@ class _Proposed(Contract):
         default=None,
         max_length=8,
         description="files that people upload; null: as now",
+    )
+    starter_questions: list[Annotated[str, StringConstraints(min_length=1, max_length=200)]] | None = Field(
+        default=None,
+        max_length=10,
     )
     new_tools: list[PlannedTool] = Field(
         default_factory=list,
@@ -395,9 +401,14 @@ class Plan(_Proposed, Versioned, Worded):
         return bool(self.declined) and str(self.declined).rstrip().endswith("?")
 
     @property
+    def set_beside(self) -> set[str]:
+        """Names of the fields that it sets beside the nodes."""
+        return {name for name in BESIDE_NODES if getattr(self, name) is not None}
+
+    @property
     def leaves_nodes(self) -> bool:
-        """True if the plan changes no node and no line: it copies, renames, fills a store or sets uploads."""
-        beside = self.operation == "copy" or self.new_name or self.uploads is not None
+        """True if the plan changes no node and no line: it copies, renames, fills a store or sets something else."""
+        beside = self.operation == "copy" or self.new_name or self.set_beside
         return self.only_fills or bool(beside and not (self.nodes or self.changes or self.document_stores))
 
     @property

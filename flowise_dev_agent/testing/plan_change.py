@@ -15,7 +15,7 @@ from flowise_dev_agent.patch.model.placeholders import stands_in
 from flowise_dev_agent.patch.validate.providers import ignored_settings
 from flowise_dev_agent.sanitize import shortened
 from flowise_dev_agent.schemas.base import JsonValue
-from flowise_dev_agent.schemas.plan import UPLOADS, Part, Plan, PlannedValue
+from flowise_dev_agent.schemas.plan import Part, Plan, PlannedValue
 from flowise_dev_agent.testing.checks import named_placeholder, placeholders_of
 from flowise_dev_agent.texts import listed, text
 
@@ -133,7 +133,7 @@ class PlanChange:
         A node that stays as it was is none, unless the plan keeps it on purpose, or the flow is a copy.
         """
         copies = self.plan.operation == "copy"
-        if UPLOADS in part.values and self.plan.uploads is not None:
+        if self.plan.set_beside.intersection(part.values):
             return True  # written with the flow, beside its nodes
         values = [
             value

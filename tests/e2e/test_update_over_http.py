@@ -91,43 +91,65 @@ async def test_p11_a_change_is_drafted_tested_promoted_and_rolled_back_after_a_r
     assert (await flowise_client.get_chatflow(row.id)).flow_data == live.flow_data
 
 
-def takes(kinds: list[str]) -> dict[str, Any]:
-    """A model that says which files people can upload, and changes nothing else."""
-    parts = [{"id": f"p{n}", "state": "covered", "values": ["uploads"]} for n in range(1, 9)]
+def sets(**beside: list[str]) -> dict[str, Any]:
+    """A model that sets something beside the nodes, and changes nothing else."""
+    parts = [{"id": f"p{n}", "state": "covered", "values": [*beside]} for n in range(1, 9)]
     answers = change("chatOpenAI_0", "temperature", 0.2)
-    plan = {**answers["plan"][0], "nodes": [], "values": [], "uploads": kinds, "parts": parts}
+    plan = {**answers["plan"][0], "nodes": [], "values": [], **beside, "parts": parts}
     return {**answers, "plan": plan, "patch": {"kind": "nothing_to_change", "reason": "Never asked."}}
 
 
-async def test_uploads_are_approved_tested_on_the_draft_promoted_and_rolled_back(
-    shared_service: SharedService, flowise_client: FlowiseClient, standin: ModelStandIn
+TAKING = {"status": True, "pdfFile": {"usage": "perFile"}, "allowedUploadFileTypes": "application/pdf,text/plain"}
+
+
+@pytest.mark.parametrize(
+    ("beside", "wanted", "said"),
+    [
+        (
+            {"uploads": ["pdf", "text"]},
+            {"fullFileUpload": TAKING},
+            "People can upload files with a message: PDF, text.",
+        ),
+        (
+            {"starter_questions": ["Wo ist mein Paket?", "Was kostet es?"]},
+            {"starterPrompts": {"0": {"prompt": "Wo ist mein Paket?"}, "1": {"prompt": "Was kostet es?"}}},
+            "Wo ist mein Paket?",
+        ),
+    ],
+)
+async def test_what_a_plan_sets_beside_nodes_is_approved_tested_on_the_draft_promoted_and_rolled_back(
+    shared_service: SharedService,
+    flowise_client: FlowiseClient,
+    standin: ModelStandIn,
+    beside: dict[str, list[str]],
+    wanted: dict[str, Any],
+    said: str,
 ) -> None:
     row = await make_flow(flowise_client, deployed=True)
     theirs = {"title": "Shop \u00fc", "fullFileUpload": {"status": False, "pdfFile": {"usage": "perFile"}}, "n": 0.1}
     row = await flowise_client.update_chatflow(row.id, chatbot_config=json.dumps(theirs))
-    script(standin, takes(["pdf", "text"]))
+    script(standin, sets(**beside))
 
     async def settings(flow_id: str) -> Any:
         return json.loads((await flowise_client.get_chatflow(flow_id)).chatbot_config or "{}")
 
-    taking = {"status": True, "pdfFile": {"usage": "perFile"}, "allowedUploadFileTypes": "application/pdf,text/plain"}
     service = await shared_service(**model_environment(standin))
     async with http_of(service) as http:
         planned = await start(http, "People send a PDF or a text with their question", target=row.id)
-        assert "People can upload files with a message: PDF, text." in planned["interrupt"]["data"]["plan"]
+        assert said in planned["interrupt"]["data"]["plan"]
         tested = await answer(http, planned, action="approve")
-        assert await settings(tested["interrupt"]["data"]["draft"]["id"]) == {**theirs, "fullFileUpload": taking}
+        assert await settings(tested["interrupt"]["data"]["draft"]["id"]) == {**theirs, **wanted}
         assert await settings(row.id) == theirs
         done = await answer(http, tested, action="accept")
         live = await flowise_client.get_chatflow(row.id)
-        assert (live.flow_data, await settings(row.id)) == (row.flow_data, {**theirs, "fullFileUpload": taking})
+        assert (live.flow_data, await settings(row.id)) == (row.flow_data, {**theirs, **wanted})
         path = f"/sessions/{done['thread_id']}"
         versions = (await ok(await http.get(f"{path}/versions")))["versions"]
         assert [item["reason"] for item in versions] == ["before_promote", "promote"]
         await ok(await http.post(f"{path}/rollback?version=v1.0"))
         assert await settings(row.id) == theirs
         await ok(await http.post(f"{path}/rollback?version=v2.0"))
-        assert await settings(row.id) == {**theirs, "fullFileUpload": taking}
+        assert await settings(row.id) == {**theirs, **wanted}
 
 
 def _plan(title: str, *nodes: str, questions: tuple[str, ...] = ("Hello",)) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """Phase F, first half: the last check before a write, and the write."""
 
 from collections.abc import Awaitable, Callable, Mapping
+from functools import reduce
 from typing import Any, Final, Literal
 
 from langgraph.runtime import Runtime
@@ -31,7 +32,7 @@ from flowise_dev_agent.agent.store_writes import (
     take_parts,
 )
 from flowise_dev_agent.errors import WriteFailedError
-from flowise_dev_agent.flowise.uploads import SettingsChange, as_kept, kept_settings, taking
+from flowise_dev_agent.flowise.uploads import SettingsChange, offering, put_back, taking
 from flowise_dev_agent.patch import GraphIR, PatchOp, payload_sha256
 from flowise_dev_agent.patch.views.flow_diff import NO_DIFFERENCE
 from flowise_dev_agent.planning.made_with_flow import stores_to_make, tools_to_make
@@ -312,15 +313,15 @@ def _columns(state: AgentState, settings: SettingsChange | None) -> dict[str, st
 def _former_settings(state: AgentState) -> SettingsChange | None:
     """Change that takes back what the plan changed in the settings of an existing flow."""
     before = state.write.settings_before
-    if before is None or state.plan.current.uploads is None:
-        return None
-    return as_kept(kept_settings(before.chatbot_config))
+    return put_back(before.chatbot_config) if before and state.plan.current.set_beside else None
 
 
 def _settings(state: AgentState) -> SettingsChange | None:
     """Change of the flow's settings that the plan makes."""
-    uploads = state.plan.current.uploads
-    return None if uploads is None else taking(uploads)
+    plan = state.plan.current
+    changes = [] if plan.uploads is None else [taking(plan.uploads)]
+    changes += [] if plan.starter_questions is None else [offering(plan.starter_questions)]
+    return (lambda config: reduce(lambda text, change: change(text), changes, config) or "") if changes else None
 
 
 def _known(base: Base | None) -> Base:

@@ -42,7 +42,7 @@ from flowise_dev_agent.planning.made_with_flow import made_ids
 from flowise_dev_agent.planning.passes.attached import contents
 from flowise_dev_agent.planning.passes.custom_tools import with_tools
 from flowise_dev_agent.planning.passes.ready_tools import merged
-from flowise_dev_agent.planning.permissions import uploads_text
+from flowise_dev_agent.planning.permissions import starters_text, uploads_text
 from flowise_dev_agent.planning.planned_lines import with_following_lines
 from flowise_dev_agent.planning.prompt_context import (
     focused_summary,
@@ -238,14 +238,16 @@ async def compile_flow_data(state: AgentState, runtime: Runtime[AgentContext]) -
         return {"check": check, "catalogue": drift.catalogue}
     plan = state.plan.current
     if not ops and (plan.leaves_nodes or (plan.operation == "copy" and not plan.changes)):
-        # A copy as it is, a flow with another name or other uploads, and one whose document store grows: the very bytes
-        # of the original.
+        # A copy as it is, a flow with another name or settings, and one whose document store grows: the very bytes of
+        # the original.
         if plan.only_fills:
             words = text("change.more_files", stores=[one.name for one in plan.document_stores])
         elif plan.new_name:
             words = text("change.renamed", name=plan.new_name)
         elif plan.uploads is not None and plan.operation == "update":
             words = uploads_text(plan.uploads)
+        elif plan.starter_questions is not None and plan.operation == "update":
+            words = starters_text(plan.starter_questions)
         else:
             words = text("change.unchanged_copy")
         change = Difference(text=words)

@@ -535,7 +535,7 @@ def test_an_amended_row_goes_into_the_planned_whole_and_a_whole_replaces_its_row
     }
 
 
-@pytest.mark.parametrize("beside", [{"operation": "copy"}, {"new_name": "B"}, {"uploads": ["pdf"]}])
+@pytest.mark.parametrize("beside", [{"operation": "copy"}, {"new_name": "B"}, {"starter_questions": []}])
 def test_a_plan_that_also_changes_a_line_or_a_value_does_not_leave_the_nodes(beside: dict[str, Any]) -> None:
     bare = contract().model_copy(update=beside)
     assert bare.leaves_nodes

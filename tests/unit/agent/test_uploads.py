@@ -74,6 +74,16 @@ def test_p118_an_approval_covers_the_uploads_that_it_shows() -> None:
     assert wider.effects == ["uploads:csv"]
 
 
+def test_an_approval_covers_the_starter_questions_that_it_shows_and_a_revised_plan_keeps_them() -> None:
+    first = proposed("Hello", None).model_copy(update={"starter_questions": ["What does it cost?"]})
+    others = first.model_copy(update={"starter_questions": ["Who pays?"]})
+    agreed, more = (capability_of(one, STORE.schemas, GraphIR.empty()) for one in (first, others))
+    assert beyond_approval(agreed, agreed) is None
+    assert beyond_approval(more, agreed) is not None
+    assert "What does it cost?" in plan_markdown(first)
+    assert checked_plan(proposed("Hello", None), asked(previous=first)).starter_questions == ["What does it cost?"]
+
+
 def test_the_plan_says_which_files_people_can_upload() -> None:
     assert "People can upload files with a message: PDF, Word." in plan_markdown(proposed(READS, ["pdf", "word"]))
     assert "keine Dateien" in plan_markdown(proposed("Hello", []), language="de")

@@ -5,7 +5,16 @@ from typing import get_args
 
 import pytest
 
-from flowise_dev_agent.flowise.uploads import _TYPES, as_kept, is_set, kept_settings, takes_files, taking
+from flowise_dev_agent.flowise.uploads import (
+    _TYPES,
+    as_kept,
+    is_set,
+    kept_settings,
+    offering,
+    put_back,
+    takes_files,
+    taking,
+)
 from flowise_dev_agent.schemas.plan import UploadKind
 
 THEIRS = '{"title":"Shop \u00fc","n":0.10,"fullFileUpload":{"status":false,"pdfFile":{"usage":"perFile"}},"z":[1]}'
@@ -34,6 +43,14 @@ def test_no_kinds_take_no_files() -> None:
     changed = taking([])(taking(["csv"])(THEIRS))
     assert json.loads(changed)["fullFileUpload"]["status"] is False
     assert not takes_files(changed)
+
+
+@pytest.mark.parametrize("config", [None, THEIRS, '{"starterPrompts":{"0":{"prompt":"Hi"}},"title":"Shop"}'])
+def test_what_a_plan_sets_is_put_back_and_what_others_set_meanwhile_stays(config: str | None) -> None:
+    before = json.loads(config or "{}")
+    changed = json.loads(offering(["Who pays?"])(taking(["pdf"])(config)))
+    assert changed["starterPrompts"] == {"0": {"prompt": "Who pays?"}}
+    assert json.loads(put_back(config)(json.dumps({**changed, "leads": 1}))) == {**before, "leads": 1}
 
 
 @pytest.mark.parametrize("config", [THEIRS, '{"title":"Shop"}', "{}"])
