@@ -18,9 +18,20 @@ _VARIABLE = re.compile(r"\{\{[^{}]*\}\}")
 #: How the server tells HTML of its editor from a text, also from one with tags in it such as `<rules>`.
 _EDITOR_TEXT = re.compile(r"\s*<(?:p|div|h[1-6]|ul|ol|blockquote|pre|table)\b", re.IGNORECASE)
 _MARKUP = re.compile(r"<[^<>]*>")
-_LINE_END = re.compile(r"<br\b[^<>]*>|</li>", re.IGNORECASE)
-_BLOCK_END = re.compile(r"</(?:p|div|h[1-6]|ul|ol|blockquote|pre|table)>\s*", re.IGNORECASE)
-_ITEM = re.compile(r"<li\b[^<>]*>", re.IGNORECASE)
+_BLOCK_END = re.compile(r"</(?:p|div|h[1-6]|blockquote|pre|table)>\s*", re.IGNORECASE)
+#: Deeper lists are indented no more.
+_DEEPEST = 8
+_LIST = re.compile(r'<(/?)(ol|ul|li)\b(?:[^<>]*?\bstart="(\d{1,6})")?[^<>]*>', re.IGNORECASE)
+#: Tags and what stands for them in Markdown.
+_SIGNS = tuple(
+    (re.compile(pattern, re.IGNORECASE), sign)
+    for pattern, sign in (
+        (r"</?(?:strong|b)>", "**"),
+        (r"</?(?:em|i)>", "_"),
+        (r"</?code>", "`"),
+        (r"<br\b[^<>]*>", "\n"),
+    )
+)
 _BLANK_LINES = re.compile(r"\n\s*\n")
 _SHOWN_LENGTH = 60
 #: Options are listed in full up to this number.
@@ -52,8 +63,26 @@ def without_markup(text: str) -> str:
     """
     if not _EDITOR_TEXT.match(text):
         return text.strip()
-    lines = _LINE_END.sub("\n", _BLOCK_END.sub("\n\n", _ITEM.sub("- ", text)))
-    return _BLANK_LINES.sub("\n\n", unescape(_MARKUP.sub("", lines))).strip()
+    lists: list[int] = []
+
+    def listed(tag: re.Match[str]) -> str:
+        """The sign of an item; `lists` holds the number of the next one for each open list, 0 where they have none."""
+        if tag[2].lower() != "li":
+            if not tag[1]:
+                lists.append(int(tag[3] or 1) if tag[2].lower() == "ol" else 0)
+            elif lists:
+                lists.pop()
+            return "" if lists or not tag[1] else "\n\n"
+        following = lists.pop() if lists else 0
+        lists.append(following + 1 if following and not tag[1] else following)
+        if tag[1]:
+            return "\n"
+        return "  " * min(len(lists) - 1, _DEEPEST) + (f"{following}. " if following else "- ")
+
+    text = _LIST.sub(listed, _BLOCK_END.sub("\n\n", text))
+    for pattern, sign in _SIGNS:
+        text = pattern.sub(sign, text)
+    return _BLANK_LINES.sub("\n\n", unescape(_MARKUP.sub("", text))).strip()
 
 
 def on_one_line(text: str) -> str:

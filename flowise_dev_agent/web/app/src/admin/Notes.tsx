@@ -1,4 +1,5 @@
 /** What people have the service remember: a model that plans reads it with each requirement. */
+
 import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { type FormEvent, useRef, useState } from "react";
 import { api, dataOf } from "../api/client";
@@ -9,6 +10,8 @@ import { newKey } from "../sessions/start";
 import { ConfirmButton } from "../ui/ConfirmButton";
 import { ErrorNote } from "../ui/ErrorNote";
 import { ago } from "../ui/format";
+import { MoreButton } from "../ui/MoreButton";
+import { ServerSelect } from "../ui/ServerSelect";
 import { tooLong } from "../ui/tooLong";
 
 const KEY = ["notes"];
@@ -47,18 +50,7 @@ export function Notes({ instances }: { instances: string[] }) {
           ))}
         </ul>
       )}
-      {notes.hasNextPage && (
-        <div>
-          <button
-            type="button"
-            className="button"
-            disabled={notes.isFetchingNextPage}
-            onClick={() => notes.fetchNextPage()}
-          >
-            {t("Older notes")}
-          </button>
-        </div>
-      )}
+      <MoreButton list={notes}>{t("Older notes")}</MoreButton>
     </section>
   );
 }
@@ -109,17 +101,7 @@ function NewNote({ instances }: { instances: string[] }) {
         </p>
       )}
       <div className="row">
-        {instances.length > 1 && (
-          <label className="field">
-            {t("Flowise server")}
-            <select value={instance} onChange={(event) => setInstance(event.target.value)}>
-              <option value="">{t("Default")}</option>
-              {instances.map((id) => (
-                <option key={id}>{id}</option>
-              ))}
-            </select>
-          </label>
-        )}
+        <ServerSelect instances={instances} value={instance} onChange={setInstance} />
         <button type="submit" className="button" disabled={!text.trim() || long !== "" || add.isPending}>
           {t("Remember")}
         </button>

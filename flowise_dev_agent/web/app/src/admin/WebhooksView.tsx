@@ -7,6 +7,7 @@ import { t } from "../i18n";
 import { worded } from "../i18n/texts";
 import { ErrorNote } from "../ui/ErrorNote";
 import { ago, moment } from "../ui/format";
+import { MoreButton } from "../ui/MoreButton";
 import "./admin.css";
 
 const KEY = ["deliveries"];
@@ -26,7 +27,7 @@ const TYPES: Record<string, string> = {
 export function WebhooksView() {
   const queries = useQueryClient();
   const [status, setStatus] = useState<DeliveryView["status"]>();
-  const { data, error, isPending, hasNextPage, fetchNextPage, isFetchingNextPage } = useInfiniteQuery({
+  const pages = useInfiniteQuery({
     queryKey: [...KEY, status],
     initialPageParam: undefined as string | undefined,
     queryFn: ({ pageParam, signal }) =>
@@ -44,6 +45,7 @@ export function WebhooksView() {
       ),
     onSuccess: () => queries.invalidateQueries({ queryKey: KEY }),
   });
+  const { data, error, isPending } = pages;
   const rows = data?.pages.flatMap((page) => page.deliveries) ?? [];
   return (
     <div className="stack">
@@ -128,13 +130,9 @@ export function WebhooksView() {
           </table>
         </section>
       )}
-      {hasNextPage && (
-        <div className="actions">
-          <button type="button" className="button" onClick={() => fetchNextPage()} disabled={isFetchingNextPage}>
-            {isFetchingNextPage ? t("Loading older deliveries…") : t("Older deliveries")}
-          </button>
-        </div>
-      )}
+      <MoreButton list={pages}>
+        {pages.isFetchingNextPage ? t("Loading older deliveries…") : t("Older deliveries")}
+      </MoreButton>
     </div>
   );
 }

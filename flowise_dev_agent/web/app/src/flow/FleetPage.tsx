@@ -1,4 +1,5 @@
 /** All flows of a server with their states; the filter is in the address. */
+
 import { useInfiniteQuery, useMutation, useQuery } from "@tanstack/react-query";
 import { useDeferredValue } from "react";
 import { Link } from "wouter";
@@ -8,6 +9,7 @@ import type { FleetState } from "../api/types";
 import { t } from "../i18n";
 import { ErrorNote } from "../ui/ErrorNote";
 import { ago } from "../ui/format";
+import { MoreButton } from "../ui/MoreButton";
 import { save } from "../ui/save";
 import { TextInput } from "../ui/TextInput";
 import { MOST_SEARCHED, searched } from "../ui/tooLong";
@@ -41,7 +43,8 @@ export function FleetPage() {
     owner: get("owner") || undefined,
     query: useDeferredValue(searched(text)) || undefined,
   };
-  const { data, error, isPending, hasNextPage, fetchNextPage, isFetchingNextPage } = useInfiniteQuery(fleet(wanted));
+  const pages = useInfiniteQuery(fleet(wanted));
+  const { data, error, isPending } = pages;
   const csv = useMutation({
     mutationFn: () => dataOf(api.GET("/fleet/export", { params: { query: wanted }, parseAs: "text" })),
     onSuccess: (lines) => save("flows.csv", lines, "text/csv"),
@@ -134,11 +137,7 @@ export function FleetPage() {
           </tbody>
         </table>
       )}
-      {hasNextPage && (
-        <button type="button" className="button" disabled={isFetchingNextPage} onClick={() => fetchNextPage()}>
-          {t("More flows")}
-        </button>
-      )}
+      <MoreButton list={pages}>{t("More flows")}</MoreButton>
       {deleted.length > 0 && (
         <section className="stack tight" aria-labelledby="deleted-title">
           <h2 id="deleted-title">{t("Deleted in Flowise")}</h2>

@@ -1,4 +1,5 @@
 /** The versions of a flow as people count them: what each brought, any two compared, one press back. */
+
 import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { lazy, Suspense, useState } from "react";
 import { Link, useLocation, useSearch } from "wouter";
@@ -12,6 +13,7 @@ import { ConfirmButton } from "../ui/ConfirmButton";
 import { CopyButton } from "../ui/CopyButton";
 import { ErrorNote } from "../ui/ErrorNote";
 import { ago, moment } from "../ui/format";
+import { MoreButton } from "../ui/MoreButton";
 import "./history.css";
 
 const FlowDiff = lazy(() => import("./FlowDiff").then((module) => ({ default: module.FlowDiff })));
@@ -94,16 +96,7 @@ export function HistoryPage({ params }: { params: Record<string, string> }) {
                 {t("Also where nodes were only moved ({{count}})", { count: moves.length })}
               </button>
             )}
-            {pages.hasNextPage && (
-              <button
-                type="button"
-                className="button"
-                disabled={pages.isFetchingNextPage}
-                onClick={() => pages.fetchNextPage()}
-              >
-                {t("Earlier versions")}
-              </button>
-            )}
+            <MoreButton list={pages}>{t("Earlier versions")}</MoreButton>
           </section>
           <Comparison flow={id} versions={versions} before={before} after={after} onCompare={compare} />
         </div>

@@ -9,7 +9,7 @@ it.each([
   ["<p>Are you sure?</p>", "Are you sure?"],
   [`<p>${mention("$flow.state.query")} </p>`, "{{ $flow.state.query }}"],
   [`<p>&lt;topic&gt;</p><p>${mention("question")}</p><p></p>`, "<topic>\n\n{{ question }}"],
-  ["<p><strong>Steps</strong></p><ol><li><p>one</p></li><li><p>two</p></li></ol>", "Steps\n\n- one\n\n- two"],
+  ["<p><strong>Steps</strong></p><ol><li><p>one</p></li><li><p>two</p></li></ol>", "**Steps**\n\n1. one\n\n2. two"],
   ["<p></p>", ""],
   ["<rules>Be kind & <b>short</b>.</rules>", "<rules>Be kind & <b>short</b>.</rules>"],
   ["a\nb", "a\nb"],

@@ -1,4 +1,5 @@
 /** What was said: the person's own words and the questions of the session, in order. */
+
 import { useInfiniteQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import { Link } from "wouter";
@@ -9,6 +10,7 @@ import { worded } from "../i18n/texts";
 import { ErrorNote } from "../ui/ErrorNote";
 import { ago } from "../ui/format";
 import { Markdown } from "../ui/Markdown";
+import { MoreButton } from "../ui/MoreButton";
 import { StatusBadge } from "../ui/StatusBadge";
 import { questionTitle } from "./questionTitles";
 import { UserMessage } from "./UserMessage";
@@ -53,16 +55,9 @@ export function Earlier({ chatflowId, instance, without }: Props) {
     .filter((one) => one.thread_id !== without);
   return (
     <>
-      {pages.hasNextPage && (
-        <button
-          type="button"
-          className="button plain"
-          disabled={pages.isFetchingNextPage}
-          onClick={() => pages.fetchNextPage()}
-        >
-          {t("Show earlier conversations")}
-        </button>
-      )}
+      <MoreButton list={pages} plain>
+        {t("Show earlier conversations")}
+      </MoreButton>
       <ErrorNote error={pages.error} />
       {sessions.map((one) => (
         <ConversationCard key={one.thread_id} session={one}>

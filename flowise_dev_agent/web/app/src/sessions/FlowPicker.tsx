@@ -4,6 +4,7 @@ import { flowList } from "../api/queries";
 import { t } from "../i18n";
 import { ErrorNote } from "../ui/ErrorNote";
 import { ago, plural } from "../ui/format";
+import { MoreButton } from "../ui/MoreButton";
 import { TextInput } from "../ui/TextInput";
 import { MOST_SEARCHED, searched } from "../ui/tooLong";
 
@@ -82,14 +83,9 @@ export function FlowPicker({ instance, chosen, onChoose, label = t("Flow to chan
               ))}
               {found.hasNextPage && (
                 <li>
-                  <button
-                    type="button"
-                    className="button plain"
-                    disabled={found.isFetchingNextPage}
-                    onClick={() => found.fetchNextPage()}
-                  >
+                  <MoreButton list={found} plain>
                     {t("More flows")}
-                  </button>
+                  </MoreButton>
                 </li>
               )}
             </ul>

@@ -1,4 +1,5 @@
 /** The flows on the server as cards, with search and filter in the address. */
+
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { useDeferredValue } from "react";
 import { Link } from "wouter";
@@ -9,6 +10,7 @@ import { Promote } from "../flow/Promote";
 import { t } from "../i18n";
 import { ErrorNote } from "../ui/ErrorNote";
 import { ago, plural } from "../ui/format";
+import { MoreButton } from "../ui/MoreButton";
 import { StatusBadge } from "../ui/StatusBadge";
 import { TextInput } from "../ui/TextInput";
 import { MOST_SEARCHED, searched } from "../ui/tooLong";
@@ -80,18 +82,7 @@ export function Flows({ instance, onCopy }: Props) {
           ))}
         </ul>
       )}
-      {list.hasNextPage && (
-        <div>
-          <button
-            type="button"
-            className="button"
-            disabled={list.isFetchingNextPage}
-            onClick={() => list.fetchNextPage()}
-          >
-            {t("More flows")}
-          </button>
-        </div>
-      )}
+      <MoreButton list={list}>{t("More flows")}</MoreButton>
     </section>
   );
 }

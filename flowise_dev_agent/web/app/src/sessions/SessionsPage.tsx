@@ -9,6 +9,7 @@ import { PHASES, STATUS } from "../session/words";
 import { ConfirmButton } from "../ui/ConfirmButton";
 import { ErrorNote } from "../ui/ErrorNote";
 import { ago, count, dollars, plural } from "../ui/format";
+import { MoreButton } from "../ui/MoreButton";
 import { useOther } from "../ui/Person";
 import { StatusBadge } from "../ui/StatusBadge";
 import { TextInput } from "../ui/TextInput";
@@ -131,18 +132,9 @@ function SessionList() {
           ))}
         </ul>
       )}
-      {list.hasNextPage && (
-        <div>
-          <button
-            type="button"
-            className="button"
-            disabled={list.isFetchingNextPage}
-            onClick={() => list.fetchNextPage()}
-          >
-            {list.isFetchingNextPage ? t("Loading older sessions…") : t("Older sessions")}
-          </button>
-        </div>
-      )}
+      <MoreButton list={list}>
+        {list.isFetchingNextPage ? t("Loading older sessions…") : t("Older sessions")}
+      </MoreButton>
     </section>
   );
 }
