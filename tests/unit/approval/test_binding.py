@@ -8,6 +8,7 @@ from flowise_dev_agent.approval.binding import beyond_approval, capability_of, w
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import GraphIR, compile_ops
 from flowise_dev_agent.schemas.custom_tools import PlannedTool
+from flowise_dev_agent.schemas.document_stores import PlannedStore
 from flowise_dev_agent.schemas.plan import NodeCapability, Plan
 from tests.unit.agent.rig import plan
 from tests.unit.agent.test_plan_binding import CHAT, contract, planned, value
@@ -129,6 +130,29 @@ BEYOND: dict[str, tuple[Plan, dict[str, Any]]] = {
             "credentials": [{"node_id": "pinecone_0", "type": "pineconeApi"}],
             "effects": ["upsert:pinecone_0"],
         },
+    ),
+    "new documents of a store": (
+        agreed(
+            nodes=[planned("pinecone_0"), planned("textFile_0")],
+            values=[value("textFile_0", "txtFile", "FILE-STORAGE::[a.txt]")],
+        ),
+        {
+            "nodes": change("pinecone_0")["nodes"] | change("textFile_0", "txtFile")["nodes"],
+            "effects": ["upsert:pinecone_0"],
+        },
+    ),
+    "a store whose documents stay": (
+        agreed(nodes=[planned("pinecone_0"), planned("textFile_0")]),
+        {"nodes": change("pinecone_0")["nodes"] | change("textFile_0")["nodes"]},
+    ),
+    "a document store": (
+        agreed(document_stores=[PlannedStore(name="Hours", files=["a.txt"])]),
+        {"effects": ["document_store"]},
+    ),
+    "a type that nobody knows": (agreed(nodes=[planned("unknown_0", existing=False)]), added("unknown_0")),
+    "a file of a node that the plan does not list": (
+        agreed(value("folderFiles_7", "folderPath", "/etc")),
+        change("folderFiles_7", "folderPath", name="") | {"files": ["/etc"]},
     ),
     "a store without documents": (agreed(nodes=[planned("pinecone_0")]), change("pinecone_0")),
     "kinds of uploads": (agreed(uploads=["pdf", "csv"]), {"effects": ["uploads:pdf,csv"]}),
