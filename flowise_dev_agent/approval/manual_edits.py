@@ -64,15 +64,14 @@ def with_ops(plan: Plan, ops: Sequence[PatchOp], base: GraphIR, schemas: Schemas
         if isinstance(op, ReplaceNode)
     ]
     gone = [op.node_id for op in ops if isinstance(op, RemoveNode | ReplaceNode)]
-    left = [
-        value
-        for value in plan.values
-        if value.node_id not in gone
-        and not any(value.node_id == id_ and overlap(value.param, field) for id_, field in fields)
-    ]
+    left, filled = list[PlannedValue](), list[str]()
+    for value in plan.values:
+        if value.node_id in gone or any(value.node_id == id_ and overlap(value.param, field) for id_, field in fields):
+            # What stood in for something that the person has given now.
+            filled.append(f"{value.node_id}.{value.param}: {value.value}")
+        else:
+            left.append(value)
     touched = {*gone, *(id_ for id_, _ in fields)}
-    # What stood in for something that the person has given now.
-    filled = [f"{one.node_id}.{one.param}: {one.value}" for one in plan.values if one not in left]
     answer = AmendAnswer(
         nodes=nodes,
         removals=gone,
