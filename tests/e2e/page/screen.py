@@ -86,7 +86,7 @@ class Screen:
 
     async def accept(self, card: Locator | None = None) -> None:
         """Accept the result, by whatever name the button says what that does."""
-        await (card or self.page).get_by_role("button", name=re.compile("^(Accept|Go live)$")).click()
+        await (card or self.page).get_by_role("button", name=re.compile("^(Accept|Go live)$")).click(timeout=WORK_MS)
 
     async def question(self, title: str) -> Locator:
         """The open question once it has this title."""

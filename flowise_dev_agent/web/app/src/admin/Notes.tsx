@@ -11,7 +11,6 @@ import { ConfirmButton } from "../ui/ConfirmButton";
 import { ErrorNote } from "../ui/ErrorNote";
 import { ago } from "../ui/format";
 import { MoreButton } from "../ui/MoreButton";
-import { ServerSelect } from "../ui/ServerSelect";
 import { tooLong } from "../ui/tooLong";
 
 const KEY = ["notes"];
@@ -101,7 +100,17 @@ function NewNote({ instances }: { instances: string[] }) {
         </p>
       )}
       <div className="row">
-        <ServerSelect instances={instances} value={instance} onChange={setInstance} />
+        {instances.length > 1 && (
+          <label className="field">
+            {t("Flowise server")}
+            <select value={instance} onChange={(event) => setInstance(event.target.value)}>
+              <option value="">{t("Default")}</option>
+              {instances.map((id) => (
+                <option key={id}>{id}</option>
+              ))}
+            </select>
+          </label>
+        )}
         <button type="submit" className="button" disabled={!text.trim() || long !== "" || add.isPending}>
           {t("Remember")}
         </button>

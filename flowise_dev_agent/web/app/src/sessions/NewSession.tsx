@@ -10,7 +10,6 @@ import { wordedList } from "../i18n/texts";
 import { ErrorNote } from "../ui/ErrorNote";
 import { ExpectedCost } from "../ui/ExpectedCost";
 import { FileDrop, upload } from "../ui/files";
-import { ServerSelect } from "../ui/ServerSelect";
 import { tooLong } from "../ui/tooLong";
 import { FlowPicker } from "./FlowPicker";
 import { type Draft, EXAMPLES, type Example, newKey, requestOf } from "./start";
@@ -185,11 +184,17 @@ function Options({ draft, set, instances }: OptionsProps) {
           <option value="copy">{t("Copy a flow and change the copy")}</option>
         </select>
       </label>
-      <ServerSelect
-        instances={instances}
-        value={draft.instance}
-        onChange={(instance) => set({ instance, target: null })}
-      />
+      {instances.length > 1 && (
+        <label className="field">
+          {t("Flowise server")}
+          <select value={draft.instance} onChange={(event) => set({ instance: event.target.value, target: null })}>
+            <option value="">{t("Default")}</option>
+            {instances.map((id) => (
+              <option key={id}>{id}</option>
+            ))}
+          </select>
+        </label>
+      )}
       {changes && (
         <FlowPicker
           instance={draft.instance}
