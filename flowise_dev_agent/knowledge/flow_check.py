@@ -1,7 +1,7 @@
 """Validation of a flow against a server: the validator, with the server's node types, credentials, tools and models."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Final
@@ -14,6 +14,7 @@ from flowise_dev_agent.patch.model.flow_data import OptionEntry
 from flowise_dev_agent.patch.model.json_text import dump_json
 from flowise_dev_agent.patch.model.model_uses import ModelEnds, ModelUse, model_uses
 from flowise_dev_agent.patch.validate.context import ServerThings
+from flowise_dev_agent.patch.validate.params import TOOL_CODE, TOOL_INPUTS
 from flowise_dev_agent.schemas.flow_writes import MissingThing
 
 
@@ -64,10 +65,10 @@ async def server_things(client: FlowiseClient, flow_data: str) -> ServerThings:
     """Things on the server of the kinds that the text of a flow mentions; without what the key may not list."""
     found: dict[str, Mapping[str, str]] = {}
     said = await asyncio.to_thread(_values, flow_data)
-    for kind, (mentions, read) in _KINDS.items():
+    for mentions, read in _THINGS:
         if any(mention in said for mention in mentions):
             with suppress(FlowiseAuthError, FlowiseNotFoundError):
-                found[kind] = await read(client)
+                found.update(await read(client))
     return found
 
 
@@ -79,38 +80,43 @@ def _values(flow_data: str) -> str:
         return ""
 
 
-async def _stores(client: FlowiseClient) -> Mapping[str, str]:
-    return {store.id: store.name for store in await client.list_document_stores()}
+async def _stores(client: FlowiseClient) -> ServerThings:
+    return {"document store": {store.id: store.name for store in await client.list_document_stores()}}
 
 
-async def _tools(client: FlowiseClient) -> Mapping[str, str]:
-    return {str(row["id"]): str(row.get("name") or "") for row in await client.list_tools() if "id" in row}
+async def _tools(client: FlowiseClient) -> ServerThings:
+    rows = {str(row["id"]): row for row in await client.list_tools() if "id" in row}
+    return {
+        TOOL: {id_: str(row.get("name") or "") for id_, row in rows.items()},
+        TOOL_CODE: {id_: str(row.get("func") or "") for id_, row in rows.items()},
+        TOOL_INPUTS: {id_: str(row.get("schema") or "") for id_, row in rows.items()},
+    }
 
 
-async def _variables(client: FlowiseClient) -> Mapping[str, str]:
-    return {str(row.get("name")): str(row.get("type") or "") for row in await client.list_variables()}
+async def _variables(client: FlowiseClient) -> ServerThings:
+    return {VARIABLE: {str(row.get("name")): str(row.get("type") or "") for row in await client.list_variables()}}
 
 
-async def _flows(client: FlowiseClient) -> Mapping[str, str]:
-    return _by_id(await client.node_options("ChatflowTool", "listChatflows"))
+async def _flows(client: FlowiseClient) -> ServerThings:
+    return {"flow": _by_id(await client.node_options("ChatflowTool", "listChatflows"))}
 
 
-async def _assistants(client: FlowiseClient) -> Mapping[str, str]:
-    return _by_id(await client.node_options("openAIAssistant", "listAssistants"))
+async def _assistants(client: FlowiseClient) -> ServerThings:
+    return {"assistant": _by_id(await client.node_options("openAIAssistant", "listAssistants"))}
 
 
 def _by_id(options: Iterable[OptionEntry]) -> Mapping[str, str]:
     return {str(option["name"]): str(option.get("label") or "") for option in options}
 
 
-#: Kind of thing -> texts that mention it in a flow, and the reader of its list.
-_KINDS: Final[Mapping[str, tuple[tuple[str, ...], Callable[[FlowiseClient], Awaitable[Mapping[str, str]]]]]] = {
-    TOOL: (('"selectedTool"',), _tools),
-    "document store": (('"selectedStore"', '"documentStore"'), _stores),
-    "flow": (('"selectedChatflow"', '"selectedAgentflow"', '"selectedFlow"', '"executeFlowSelectedFlow"'), _flows),
-    "assistant": (('"selectedAssistant"',), _assistants),
-    VARIABLE: (("$vars.",), _variables),
-}
+#: Texts that mention a kind of thing in a flow, and the reader of its list.
+_THINGS: Final[Sequence[tuple[tuple[str, ...], Callable[[FlowiseClient], Awaitable[ServerThings]]]]] = (
+    (('"selectedTool"',), _tools),
+    (('"selectedStore"', '"documentStore"'), _stores),
+    (('"selectedChatflow"', '"selectedAgentflow"', '"selectedFlow"', '"executeFlowSelectedFlow"'), _flows),
+    (('"selectedAssistant"',), _assistants),
+    (("$vars.",), _variables),
+)
 
 
 def known_ends(flow_data: str, schemas: Schemas) -> ModelEnds:

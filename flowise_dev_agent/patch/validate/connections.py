@@ -9,39 +9,46 @@ from flowise_dev_agent.patch.model.flow_data import InputEntry
 from flowise_dev_agent.patch.model.node import FlowNode
 from flowise_dev_agent.patch.model.references import referenced, sole_reference
 from flowise_dev_agent.patch.model.values import is_empty
-from flowise_dev_agent.patch.validate.context import ANCHORED, MULTIAGENT, Connection, FlowContext, rule
+from flowise_dev_agent.patch.validate.context import ANCHORED, CHATFLOW, MULTIAGENT, Connection, FlowContext, rule
 
 
 @rule("DANGLING_EDGE", "DUPLICATE_EDGE")
 def edge_ends(flow: FlowContext) -> Iterator[Finding]:
-    """Each edge joins two existing nodes, and no edge occurs twice."""
+    """Each edge joins two existing nodes, and no edge occurs twice.
+
+    A chatflow runs all the same, unless its edge comes from no node, or is all that leads on from its end.
+    """
     seen: set[tuple[str, str, str, str]] = set()
     for edge in flow.graph.edges:
-        for end in (edge.source, edge.target):
-            if flow.graph.node(end) is None:
-                yield error(
-                    "DANGLING_EDGE",
-                    f"An edge from {edge.source!r} to {edge.target!r} ends at no node.",
-                    where=end,
-                    field=edge.input_name,
-                )
-        ends = (edge.source, edge.source_handle, edge.target, edge.target_handle)
-        if ends in seen:
-            yield error(
-                "DUPLICATE_EDGE",
-                f"{edge.source} is connected twice to the same input.",
-                where=edge.target,
-                field=edge.input_name,
+        there = [end for end in (edge.source, edge.target) if flow.graph.node(end)]
+        if len(there) < 2:
+            leads_on = not there or (there[0] == edge.source and bool(flow.successors.get(edge.source)))
+            make = warning if flow.kind == CHATFLOW and leads_on else error
+            yield make(
+                "DANGLING_EDGE",
+                f"An edge from {edge.source!r} to {edge.target!r} ends at no node.",
+                where=there[0] if there else "",
+                field=edge.input_name if edge.target in there else "",
+                hint="Leave the edge out.",
             )
-        seen.add(ends)
+        if edge.ends in seen:
+            make = warning if flow.kind == CHATFLOW else error
+            text = f"{edge.source} is connected twice to the same input."
+            yield make("DUPLICATE_EDGE", text, where=edge.target, field=edge.input_name, hint="Remove one of them.")
+        seen.add(edge.ends)
 
 
 @rule("BAD_SOURCE_HANDLE", "BAD_TARGET_HANDLE", kinds=ANCHORED)
 def handles(flow: FlowContext) -> Iterator[Finding]:
-    """Handles match the stored anchors exactly; otherwise the editor cannot draw the edge."""
+    """Handles match the stored anchors exactly; otherwise the editor cannot draw the edge.
+
+    Of a chatflow the server reads references, and handles only where they are the ways out of a fork.
+    """
     for connection in flow.connections:
+        make = warning if flow.kind == CHATFLOW else error
         if connection.output is None and isinstance(connection.source.data.get("outputAnchors"), list):
-            yield error(
+            forks = any(output.independent for output in connection.source.outputs)
+            yield (error if forks else make)(
                 "BAD_SOURCE_HANDLE",
                 f"The edge to {connection.target.id} starts at a handle that the node does not have.",
                 where=connection.source.id,
@@ -51,7 +58,7 @@ def handles(flow: FlowContext) -> Iterator[Finding]:
         stored = connection.target.data
         complete = isinstance(stored.get("inputAnchors"), list) and isinstance(stored.get("inputParams"), list)
         if connection.input is None and complete:
-            yield error(
+            yield make(
                 "BAD_TARGET_HANDLE",
                 f"The edge from {connection.source.id} ends at a handle that the node does not have.",
                 where=connection.target.id,

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from flowise_dev_agent.patch.model import agentflow as v2
@@ -9,16 +10,19 @@ from flowise_dev_agent.patch.model.attached_files import is_stand_in
 from flowise_dev_agent.patch.model.equal_values import same_value
 from flowise_dev_agent.patch.model.findings import Finding, error, warning
 from flowise_dev_agent.patch.model.flow_data import InputEntry, Values
-from flowise_dev_agent.patch.model.json_text import dump_json, is_uuid
+from flowise_dev_agent.patch.model.json_text import as_dicts, dump_json, inner_json, is_uuid
 from flowise_dev_agent.patch.model.placeholders import stands_in
 from flowise_dev_agent.patch.model.references import has_variable
 from flowise_dev_agent.patch.model.values import ValueProblem, is_empty, normalize
 from flowise_dev_agent.patch.model.visibility import js_truthy
-from flowise_dev_agent.patch.validate.context import AGENTFLOW, FlowContext, rule
+from flowise_dev_agent.patch.validate.context import AGENTFLOW, Component, FlowContext, rule
 
 CUSTOM_TOOL = "customTool"
 #: Kinds of things on the server, besides those of CHOSEN_BY_ID.
 TOOL, VARIABLE = "custom tool", "variable"
+#: Of a custom tool by its id: its code, and its inputs as the JSON text of rows.
+TOOL_CODE, TOOL_INPUTS = "code of a custom tool", "inputs of a custom tool"
+SELECTED_TOOL = "selectedTool"
 #: Node types that answer all the same when what they name is gone: worse, or with the error as text.
 _GO_ON_WITHOUT = frozenset({"ChatflowTool", "agentAsTool", "agentAgentflow", "executeFlowAgentflow", "seqExecuteFlow"})
 _BEGINS_WITH_NUMBER = re.compile(r"\s{0,9}[-+]?\.?\d")
@@ -239,7 +243,7 @@ def _listed(known: Mapping[str, str]) -> tuple[str, ...]:
 def custom_tools(flow: FlowContext) -> Iterator[Finding]:
     """Custom tools are given by the id of an existing tool; otherwise the database fails."""
     for one in flow.components:
-        value, field = one.inputs.get("selectedTool"), f"{one.path}selectedTool"
+        value, field = one.inputs.get(SELECTED_TOOL), f"{one.path}{SELECTED_TOOL}"
         if one.name != CUSTOM_TOOL or is_empty(value) or has_variable(value) or stands_in(value):
             continue
         known = flow.server.get(TOOL)
@@ -260,3 +264,21 @@ def custom_tools(flow: FlowContext) -> Iterator[Finding]:
                 allowed=_listed(known),
                 hint="Choose one from the list of tools.",
             )
+
+
+@dataclass(frozen=True, slots=True)
+class ServerTool:
+    """A custom tool of the server: its code, and its inputs by name, True for those that it needs."""
+
+    code: str
+    inputs: Mapping[str, bool]
+
+
+def chosen_tool(flow: FlowContext, one: Component) -> ServerTool | None:
+    """The custom tool that a component names; None if it names none, or what the server has is not known."""
+    id_ = one.inputs.get(SELECTED_TOOL) if one.name == CUSTOM_TOOL else None
+    code = flow.server.get(TOOL_CODE, {}).get(id_) if isinstance(id_, str) else None
+    if code is None:
+        return None
+    rows = as_dicts(inner_json(flow.server.get(TOOL_INPUTS, {}).get(str(id_), "")))
+    return ServerTool(code, {str(row.get("property")): js_truthy(row.get("required")) for row in rows})

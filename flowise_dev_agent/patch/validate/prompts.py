@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from flowise_dev_agent.patch.model.findings import Finding, error, warning
+from flowise_dev_agent.patch.model.json_text import as_dicts, inner_json
 from flowise_dev_agent.patch.model.node import FlowNode
 from flowise_dev_agent.patch.model.references import has_variable
 from flowise_dev_agent.patch.validate.context import ANCHORED, CHATFLOW, FlowContext, rule
 
 _QUESTION = "question"
 _MEMORY_KEY = "chat_history"
+_FEW_SHOT, _EXAMPLE_PROMPT = "fewShotPromptTemplate", "examplePrompt"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +43,7 @@ _OF_STEP: Mapping[str, _Template] = {"systemMessagePrompt": _OWN_VALUES, "humanM
 _TEMPLATES: Mapping[str, Mapping[str, _Template]] = {
     "promptTemplate": {"template": _GIVEN_VALUES},
     "chatPromptTemplate": {"systemMessagePrompt": _GIVEN_VALUES, "humanMessagePrompt": _GIVEN_VALUES},
-    "fewShotPromptTemplate": dict.fromkeys(("prefix", "suffix"), _Template(json_is_text=False)),
+    _FEW_SHOT: dict.fromkeys(("prefix", "suffix"), _Template(json_is_text=False)),
     "promptRetriever": {"systemMessage": _GIVEN_VALUES},
     "sqlDatabaseChain": {"customPrompt": _GIVEN_VALUES},
     "seqAgent": _OF_STEP,
@@ -146,6 +148,7 @@ def placeholders(flow: FlowContext) -> Iterator[Finding]:
                     hint=f"Add {_braced(lacking)} to the text where the data belongs.",
                 )
         yield from _unfilled_prompts(flow, node)
+        yield from _unfilled_examples(flow, node)
 
 
 def _unfilled_prompts(flow: FlowContext, node: FlowNode) -> Iterator[Finding]:
@@ -189,6 +192,19 @@ def _unfilled_prompts(flow: FlowContext, node: FlowNode) -> Iterator[Finding]:
         if len(unfilled) > by_question or not all(unfilled):
             asked = " One of them may stay open for the question." if by_question else ""
             yield _unfilled(prompt.id, "promptValues", unfilled, f"Give them values in `promptValues`.{asked}")
+
+
+def _unfilled_examples(flow: FlowContext, node: FlowNode) -> Iterator[Finding]:
+    """Findings on examples that lack a placeholder of the prompt that shows them, whose own values are not read."""
+    rows = node.inputs.get("examples")
+    rows = as_dicts(inner_json(rows) if isinstance(rows, str) else rows) if node.name == _FEW_SHOT else []
+    for connection in flow.connections_into.get(node.id, ()) if rows else ():
+        if connection.input_name != _EXAMPLE_PROMPT:
+            continue
+        for _, template, text in _templates(flow, connection.source):
+            needed = read_template(text, json_is_text=template.json_is_text)[0]
+            if lacking := [one for one in needed if any(one not in row for row in rows)]:
+                yield _unfilled(node.id, "examples", lacking, "Give each example all fields of its prompt.")
 
 
 def _is_filled_in(flow: FlowContext, prompt: FlowNode) -> bool:

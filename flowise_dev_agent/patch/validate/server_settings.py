@@ -11,6 +11,7 @@ from flowise_dev_agent.patch.model.json_text import inner_json
 from flowise_dev_agent.patch.model.values import is_empty
 from flowise_dev_agent.patch.validate.context import Component, FlowContext, rule
 from flowise_dev_agent.patch.validate.limits import is_address
+from flowise_dev_agent.patch.validate.params import SELECTED_TOOL, chosen_tool
 
 #: Models whose schema calls the credential optional and that fail without one, unless the environment of the server has
 #: the key: node type -> the variable that it may be in.
@@ -34,6 +35,14 @@ _KEPT_INSIDE: Final[Mapping[tuple[str, str], str]] = {
 }
 _UNSAFE_PATH: Final = re.compile(r"\.\.|%2e|%2f|%5c|[\x00-\x1f]|^[A-Za-z]:\\|^\\\\", re.IGNORECASE)
 _LOCAL: Final = frozenset({"localhost", "ip6-localhost"})
+#: Models whose server may be anywhere but in the network of Flowise; the others' may be there.
+_KEPT_OUTSIDE: Final = frozenset(
+    {
+        *("chatCloudflareWorkersAI", "chatGoogleGenerativeAI", "chatNemoGuardrails", "chatOllama"),
+        *("chatOllama_LlamaIndex", "chatOpenAICustom"),
+    }
+)
+_OF_MODELS: Final = frozenset({"basepath", "baseUrl"})
 _IMPORTED: Final = re.compile(r"""\brequire\(\s{0,9}["']([^"'\s]{1,80})["']|\bfrom\s{1,9}["']([^"'\s]{1,80})["']""")
 #: Modules that the sandbox offers as installed.
 _OFFERED: Final = frozenset(
@@ -85,7 +94,10 @@ def refused(flow: FlowContext) -> Iterator[Finding]:
             text = f"{one.name} does not read its credential in this version of Flowise."
             yield _needed(one, "", text, variable)
         code = {entry["name"] for entry in (schema.definitions.params if schema else ()) if entry["type"] == "code"}
-        for name, value in one.inputs.items():
+        tool = chosen_tool(flow, one)
+        # A custom tool stands for its code.
+        chosen = {SELECTED_TOOL: tool.code} if tool else {}
+        for name, value in {**one.inputs, **chosen}.items():
             if not isinstance(value, str) or not value:
                 continue
             if one.name == "customMCP" and name == "mcpServerConfig" and (command := _command(value)):
@@ -96,9 +108,13 @@ def refused(flow: FlowContext) -> Iterator[Finding]:
             elif (setting := _KEPT_INSIDE.get((one.name, name))) and value.startswith("/") and "/.flowise" not in value:
                 text = "The server takes a path of its folder .flowise only, such as a relative one."
                 yield _needed(one, name, text, setting)
-            elif is_address(one.name, name) and _is_private(value):
+            elif (
+                is_address(one.name, name)
+                and _is_private(value)
+                and (name not in _OF_MODELS or one.name in _KEPT_OUTSIDE)
+            ):
                 yield _needed(one, name, "The server calls no address of its own network.", "HTTP_SECURITY_CHECK")
-            elif name in code and (module := _module(value)):
+            elif (name in code or name in chosen) and (module := _module(value)):
                 setting = "TOOL_FUNCTION_BUILTIN_DEP" if module in _OF_NODE else "TOOL_FUNCTION_EXTERNAL_DEP"
                 yield _needed(one, name, f"The sandbox does not offer the module {module}.", setting)
 

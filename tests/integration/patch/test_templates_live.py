@@ -50,9 +50,6 @@ BROKEN = {
     "Advanced Structured Output Parser": {"BAD_ZOD_SCHEMA"},
     "CSV Agent": {"UNKNOWN_NODE_NAME"},
     "ReAct Agent": {"UNKNOWN_NODE_NAME"},
-    # Their edge leaves at the handle of a former version: the editor does not draw it.
-    "Context Chat Engine": {"BAD_SOURCE_HANDLE"},
-    "Query Engine": {"BAD_SOURCE_HANDLE"},
 }
 #: Fields that people fill in themselves, by template.
 REQUIRED = {

@@ -178,6 +178,7 @@ def test_a_store_that_a_session_makes_before_it_writes_is_not_missing(schemas: S
     ("node", "fields", "setting"),
     [
         ("chatOllama", {"baseUrl": "http://localhost:11434", "modelName": "llama3"}, "HTTP_SECURITY_CHECK"),
+        ("chatOpenAI", {"basepath": "http://localhost:1234/v1"}, ""),
         ("chatOllama", {"baseUrl": "https://ollama.example.com", "modelName": "llama3"}, ""),
         ("customFunction", {"javascriptFunction": "const fs = require('fs'); return 1"}, "TOOL_FUNCTION_BUILTIN_DEP"),
         ("customFunction", {"javascriptFunction": "import x from 'typeorm'; return 1"}, "TOOL_FUNCTION_EXTERNAL_DEP"),

@@ -1,5 +1,6 @@
 """What findings say: each text leads somebody who has not seen the code to the right op."""
 
+import json
 from typing import Any
 
 import pytest
@@ -124,6 +125,20 @@ def test_a_line_break_is_a_separator(separator: str, missing: bool, schemas: Sch
     assert ["exampleSeparator" in found.field for found in errors(validated(schemas, *ops, kind="CHATFLOW"))] == (
         [True] if missing else []
     )
+
+
+@pytest.mark.parametrize(("key", "lacking"), [("label", []), ("tone", ["examples"])])
+def test_each_example_has_the_fields_of_the_prompt_that_shows_it(
+    key: str, lacking: list[str], schemas: Schemas
+) -> None:
+    """500 (f-string) Missing value for input label."""
+    ops: list[PatchOp] = [
+        add("promptTemplate", template="{text}: {label}", promptValues='{"label": "is not read"}'),
+        add("fewShotPromptTemplate", examples=json.dumps([{"text": "a", "label": "b"}, {"text": "c", key: "d"}])),
+        connect("promptTemplate_0", "fewShotPromptTemplate_0", "examplePrompt"),
+    ]
+    found = validated(schemas, *ops, kind="CHATFLOW")
+    assert [one.field for one in found if one.code == "PROMPT_VALUE_MISSING"] == lacking
 
 
 def test_the_output_of_a_missing_step_stays_in_the_text(schemas: Schemas) -> None:

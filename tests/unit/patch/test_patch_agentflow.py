@@ -488,7 +488,7 @@ MUTATIONS: list[tuple[str, str, Callable[[Flow], object]]] = [
         "agentAgentflow_0",
         lambda f: _inputs(f, "agentAgentflow_0")["agentTools"][0].update(name="calculator"),
     ),
-    ("DANGLING_EDGE", "ghost", lambda f: f["edges"][0].update(target="ghost", targetHandle="ghost")),
+    ("DANGLING_EDGE", "startAgentflow_0", lambda f: f["edges"][0].update(target="ghost", targetHandle="ghost")),
     (
         "NOT_A_LIST",
         "agentAgentflow_0",

@@ -98,10 +98,10 @@ _simple(
     lambda f: _edge(f, "bufferMemory_0").update(targetHandle="conversationChain_0-input-memory-Old"),
 )
 _simple(
-    "DANGLING_EDGE", "chat", "ghost_0", lambda f: f["edges"].append({**_edge(f, "bufferMemory_0"), "source": "ghost_0"})
-)
-_simple(
-    "DANGLING_EDGE", "chat", "ghost_0", lambda f: f["edges"].append({**_edge(f, "bufferMemory_0"), "target": "ghost_0"})
+    "DANGLING_EDGE",
+    "chat",
+    "conversationChain_0",
+    lambda f: f["edges"].append({**_edge(f, "bufferMemory_0"), "source": "ghost_0"}),
 )
 _simple(
     "TEXT_STALLS_SERVER",
@@ -350,11 +350,14 @@ def _tool_not_chosen(flow: Flow, schemas: Schemas) -> None:
     )
 
 
-_WARNINGS = {"VERSION_DRIFT", "UNKNOWN_PARAM", "ISOLATED_NODE", "DEAD_END"}
+_WARNINGS = {
+    *("VERSION_DRIFT", "UNKNOWN_PARAM", "ISOLATED_NODE", "DEAD_END"),
+    *("BAD_SOURCE_HANDLE", "BAD_TARGET_HANDLE", "DUPLICATE_EDGE"),
+}
 #: Codes whose flows have their own tests, below or in `test_model_uses.py`.
 _ELSEWHERE = {
     *("UNVERIFIED_NODE", "UNKNOWN_TOOL", "PROMPT_BRACES", "NOT_A_LIST", "PROMPT_VALUE_MISSING", "NOT_AN_ID"),
-    *("MODEL_ENDED", "MODEL_ENDS"),
+    *("MODEL_ENDED", "MODEL_ENDS", "TOOL_INPUT_MISSING"),
     # In tests/integration/flowise/test_document_stores.py.
     "UPSERT_DOUBLES",
     # In test_cases.py.
