@@ -139,11 +139,12 @@ def test_what_a_person_changes_takes_the_place_of_what_was_planned(catalogue: No
         planned(OTHER),
         values=[
             value(MODEL, "temperature", 0.2),
-            value(MODEL, "topP", 0.5),
+            value(MODEL, "topP", "<phone>"),
+            value("chatOpenAI_1", "temperature", 1),
             value(OTHER, "systemMessage", "Help for <shop> and <town>."),
             value("bufferMemory_0", "memoryKey", "chat"),
         ],
-        kept=["bufferMemory_0", OTHER, "calculator_0"],
+        kept=["bufferMemory_0", OTHER, "calculator_0", MODEL, "stays_0"],
         placeholders=["<shop>", "<phone>"],
     )
     ops: list[PatchOp] = [
@@ -157,10 +158,11 @@ def test_what_a_person_changes_takes_the_place_of_what_was_planned(catalogue: No
     ]
     changed = with_ops(wanted, ops, base, catalogue.schemas)
     assert {(one.node_id, one.param): one.value for one in changed.values} == {
-        (MODEL, "topP"): 0.5,
+        (MODEL, "topP"): "<phone>",
+        ("chatOpenAI_1", "temperature"): 1,
         (OTHER, "systemMessage"): "Help for Kim's.",
     }
-    assert (changed.kept, changed.placeholders) == ([], ["<phone>"])
+    assert (changed.kept, changed.placeholders) == (["stays_0"], ["<phone>"])
     assert changed.removals == ["bufferMemory_0", "calculator_0"]
     added: list[Any] = [
         (one.node_id, one.node_name, one.purpose, one.label) for one in changed.nodes if not one.existing
