@@ -21,7 +21,7 @@ from flowise_dev_agent.agent.context_edges import CONTEXT, undeclared
 from flowise_dev_agent.agent.domain import DomainCapability, Domains
 from flowise_dev_agent.agent.emit import NODE_PHASES, artifact_event, node_event
 from flowise_dev_agent.agent.node_artifacts import plan_artifact
-from flowise_dev_agent.agent.nodes import apply, check, intent, patch, plan, plan_approval, review, target
+from flowise_dev_agent.agent.nodes import apply, check, intent, patch, plan, plan_approval, review, target, testing
 from flowise_dev_agent.agent.phases import measured
 from flowise_dev_agent.agent.state import AgentState, Update, changed, channel_writes, merged
 from flowise_dev_agent.observability import log_context
@@ -77,9 +77,9 @@ def build_graph(
         "repair_schema": measured("repair_schema", check.repair_schema, domains, phase="repair"),
         "preflight_validate_patch": apply.preflight_validate_patch,
         "apply_patch": apply.apply_patch,
-        "test_v2": measured("test_v2", partial(review.test_v2, domains=domains), domains, phase="test"),
+        "test_v2": measured("test_v2", partial(testing.test_v2, domains=domains), domains, phase="test"),
         "evaluate": measured(
-            "evaluate", partial(review.evaluate, domains=domains), domains, phase="judge", tools="test"
+            "evaluate", partial(testing.evaluate, domains=domains), domains, phase="judge", tools="test"
         ),
         "hitl_review_v2": review.hitl_review_v2,
     }

@@ -1,4 +1,4 @@
-"""What a plan sets in a flow's `chatbotConfig`: files that people upload with a message, and starter questions.
+"""The part of a `chatbotConfig` that a plan sets: files that people upload with a message, and starter questions.
 
 Flowise refuses each file while the key is off, and each type that it does not list (measured on 3.1.4). All other keys
 of the settings are somebody else's and stay as they are.

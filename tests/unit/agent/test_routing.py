@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from flowise_dev_agent.agent import routing
 from flowise_dev_agent.agent.emit import NODE_PHASES
-from flowise_dev_agent.agent.nodes.review import next_step
+from flowise_dev_agent.agent.nodes.testing import next_step
 from flowise_dev_agent.agent.stages import Stage
 from flowise_dev_agent.agent.state import (
     AgentState,

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from flowise_dev_agent.agent import project
-from flowise_dev_agent.agent.nodes.review import failed_alike, regressions
 from flowise_dev_agent.errors import (
     FlowiseAuthError,
     FlowiseServerError,
@@ -32,6 +31,7 @@ from flowise_dev_agent.patch.views.graph_view import GraphView
 from flowise_dev_agent.planning.prompt_context import focused_summary
 from flowise_dev_agent.schemas.plan import Expectation, Intent, PlannedNode, TestCase
 from flowise_dev_agent.schemas.verdict import Trial, Verdict
+from flowise_dev_agent.testing.before_after import failed_alike, regressions
 from flowise_dev_agent.testing.checks import comparable
 from tests.unit.agent.rig import OPENAI, Bench, plan
 from tests.unit.agent.test_graph import credentials
