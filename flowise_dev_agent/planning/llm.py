@@ -17,7 +17,9 @@ from flowise_dev_agent.models.tool_loop import ToolLoop
 from flowise_dev_agent.patch import AddNode, BindCredential, Finding, PatchOp, SetParam, ops_from_json
 from flowise_dev_agent.patch.model.equal_values import held
 from flowise_dev_agent.planning import wording
+from flowise_dev_agent.planning.context import PlanContext
 from flowise_dev_agent.planning.ops_by_code import ops_by_code
+from flowise_dev_agent.planning.passes.target import new_name
 from flowise_dev_agent.planning.plan_checks import accounted, checked_amendment, checked_plan, is_done_by_values
 from flowise_dev_agent.planning.prompt_room import room_in
 from flowise_dev_agent.planning.prompt_writing import PromptWriter
@@ -100,7 +102,8 @@ class LlmReasoner(Reasoner):
             if request.target_kind and request.intent.operation != "create":
                 fields["flow_kind"] = request.target_kind
             plan = Plan(operation=request.intent.operation, **fields)
-            plan = checked_plan(plan.linked(), request, proposal.parts)
+            named = new_name(PlanContext(plan=plan, request=request))
+            plan = checked_plan(plan.linked().model_copy(update={"new_name": named}), request, proposal.parts)
             parts, problems = accounted(plan, proposal.parts, request)
             plan = plan.model_copy(update={"parts": parts})
             reviewed = await request.review(plan, request) if request.review else ReviewedPlan(plan)

@@ -55,7 +55,7 @@ def checked_plan(plan: Plan, request: PlanRequest, accounts: Sequence[PartAccoun
     problems: list[str] = []
     if request.previous:
         plan = _with_former(plan, request.previous)
-    if not (plan.nodes or plan.changes or plan.set_beside or as_it_is):
+    if not (plan.nodes or plan.changes or plan.set_beside or plan.new_name or as_it_is):
         problems.append("`nodes` is empty. List the nodes to add or to change, or fill `declined`.")
     nodes: list[PlannedNode] = []
     new = []
@@ -204,7 +204,8 @@ def accounted(plan: Plan, accounts: Sequence[PartAccount], request: PlanRequest)
         state, reason = account.state, account.reason.strip()
         # A node that the plan leaves alone shows nothing, unless the reason says why it may stay.
         does = [id_ for id_ in nodes if id_ not in was_there or reason]
-        shown = does or values or earlier.intersection(account.nodes) or request.intent.operation == "copy"
+        shown = does or values or earlier.intersection(account.nodes) or plan.renames(part)
+        shown = shown or request.intent.operation == "copy"
         if state == "covered" and not shown:
             if not reason:
                 problems.append(

@@ -400,6 +400,10 @@ class Plan(_Proposed, Versioned, Worded):
         """True if the plan is declined with a question whose answer would settle it."""
         return bool(self.declined) and str(self.declined).rstrip().endswith("?")
 
+    def renames(self, part: Part) -> bool:
+        """True if the part names the new name of the flow."""
+        return self.new_name is not None and is_said(self.new_name, part.quote)
+
     @property
     def set_beside(self) -> set[str]:
         """Names of the fields that it sets beside the nodes."""
@@ -513,6 +517,12 @@ class Plan(_Proposed, Versioned, Worded):
             for criterion in self.criteria
         ]
         return self.model_copy(update={"tests": tests, "criteria": criteria})
+
+
+def is_said(name: str, words: str) -> bool:
+    """True if the words have the name, in any case and spacing."""
+    said = " ".join(words.split()).casefold()
+    return re.search(rf"(?<!\w){re.escape(' '.join(name.split()).casefold())}(?!\w)", said) is not None
 
 
 class FunctionSample(Contract):

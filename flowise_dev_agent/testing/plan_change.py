@@ -108,6 +108,8 @@ class PlanChange:
         """
         named = [value for value in self.plan.values if f"{value.node_id}.{value.param}" in part.values]
         nodes = {*part.nodes} - {value.node_id for value in named}
+        if not (named or nodes) and self.plan.new_name and self.plan.renames(part):
+            return text("change.renamed", name=self.plan.new_name)
         if not (named or nodes) or not all(self._is_settled(node_id) for node_id in nodes):
             return ""
         quoted = [next(filter(None, found)) for found in _QUOTED.findall(part.quote)]
@@ -142,7 +144,7 @@ class PlanChange:
         ]
         nodes = {*part.nodes, *(value.partition(".")[0] for value in part.values)}
         if not nodes:
-            return copies or self.plan.new_name is not None
+            return copies or self.plan.renames(part)
         return (
             copies
             or any(node_id in self.plan.kept or self._changed(node_id) for node_id in nodes)

@@ -6,6 +6,7 @@ from typing import Any, Final
 from flowise_dev_agent.patch import Finding
 from flowise_dev_agent.patch.model.findings import warning
 from flowise_dev_agent.planning.context import PlanContext
+from flowise_dev_agent.schemas.plan import is_said
 
 _NAME_CHARS = 120
 #: The code of a finding on a kind of flow that is changed and no longer made.
@@ -33,20 +34,25 @@ def target(context: PlanContext) -> PlanContext:
         unnamed = {name.casefold(), intent.title.casefold()}
         if intent.operation == "update":
             fixed["flow_name"] = name[:_NAME_CHARS]
-            if plan.flow_name.casefold() not in unnamed and _is_said(plan.flow_name, context.words):
-                fixed["new_name"] = plan.flow_name
+            fixed["new_name"] = new_name(context)
         elif plan.flow_name.casefold() in unnamed:
             fixed["flow_name"] = f"{name[:112]} (copy)"
     asked = intent.operation == "create" and not plan.declined and _FORMER.search(" ".join(context.words))
     return context.changed(**fixed).found([_ended()] if asked else [])
 
 
+def new_name(context: PlanContext) -> str | None:
+    """The name that a plan gives a flow that it changes; None for one that the person did not write: no other name is
+    taken from a model.
+    """
+    plan, request = context.plan, context.request
+    if request.target is None or request.intent.operation != "update":
+        return None
+    known = {request.target.casefold(), request.intent.title.casefold()}
+    is_new = plan.flow_name.casefold() not in known and is_said(plan.flow_name, " ".join(context.words))
+    return plan.flow_name if is_new else plan.new_name
+
+
 def _ended() -> Finding:
     text = "Flowise no longer develops sequential agents and multi-agent flows: new flows are AgentFlows or chatflows."
     return warning(BUILT_AS_AGENTFLOW, text, hint="Say so if an existing flow was meant.")
-
-
-def _is_said(name: str, words: list[str]) -> bool:
-    """True if the person has written the name: no other one is taken from a model."""
-    said = " ".join(" ".join(words).split()).casefold()
-    return re.search(rf"(?<!\w){re.escape(' '.join(name.split()).casefold())}(?!\w)", said) is not None

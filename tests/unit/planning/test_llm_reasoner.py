@@ -785,6 +785,19 @@ async def test_a_part_is_covered_by_what_the_plan_does_and_by_no_node_that_it_le
     assert (states, bool(told)) == ([state], goes_back)
 
 
+@pytest.mark.parametrize("reason", ["", "flow_name is the new name"])
+@pytest.mark.parametrize(("quote", "state"), [("call it  Night desk", "covered"), ("and be kind", "assumed")])
+async def test_the_part_that_renames_the_flow_is_covered_by_its_new_name_and_no_other_part(
+    quote: str, state: str, reason: str, catalogue: NodeStore
+) -> None:
+    answer = changed(flow_name="Night Desk", parts=[{"id": "p1", "state": "covered", "reason": reason}])
+    words = "call it  Night desk and be kind"
+    states, told = await parts_of(
+        answer, catalogue, requirement=words, target="Desk", target_kind="CHATFLOW", parts=(Part(id="p1", quote=quote),)
+    )
+    assert (states, bool(told)) == ([state], state == "assumed" and not reason)
+
+
 async def test_a_repair_accounts_for_a_node_that_is_removed_already(catalogue: NodeStore) -> None:
     cold = PlannedValue(node_id="chatOpenAI_0", param="temperature", value=0.1)
     before = Plan(goal="x", operation="update", flow_name="x", values=[cold], removals=["serper_0"])

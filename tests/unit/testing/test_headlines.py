@@ -616,7 +616,8 @@ WITH_SEARCH = flow(chatOpenAI_0=MODEL, search_0=SEARCH)
         (contract_of(values=["chatOpenAI_0.temperature"]), WITH_SEARCH, "done"),
         (contract_of(values=["search_0.topK"]), WITH_SEARCH, "not_shown"),
         (contract_of("search_0", operation="copy"), WITH_SEARCH, "done"),
-        (contract_of(new_name="Desk"), WITH_SEARCH, "done"),
+        (contract_of(new_name="As I said"), WITH_SEARCH, "done"),
+        (contract_of(new_name="Desk"), WITH_SEARCH, "not_shown"),
         (contract_of(values=["uploads"], uploads=["pdf"]), WITH_SEARCH, "done"),
         (contract_of(values=["uploads"]), WITH_SEARCH, "not_shown"),
     ],
@@ -625,6 +626,13 @@ def test_a_part_is_done_only_by_a_change_or_a_setting_of_the_flow(contract: Plan
     made = judged(vote(), contract, [trial()], [Trace()], after, by_model=True, original=WITH_SEARCH)
     assert made.parts[0].state == state
     assert made.headline == ("works" if state == "done" else "runs")
+
+
+def test_a_criterion_about_the_new_name_is_shown_by_the_name_and_by_no_answer() -> None:
+    renames = agreed(part(), operation="update", new_name="As I said")
+    made = judged(vote(), renames, [trial()], [Trace()], FLOW, by_model=True, original=FLOW)
+    assert [(one.state, one.level) for one in made.criteria] == [("shown", "verified"), ("shown", "setting")]
+    assert (made.parts[0].state, made.headline) == ("done", "works")
 
 
 def test_what_flowise_and_code_say_of_a_trial_reads_in_the_language_of_the_session() -> None:
