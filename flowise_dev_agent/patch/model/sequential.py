@@ -23,7 +23,7 @@ CONDITIONS: Final = frozenset({"seqCondition", "seqConditionAgent"})
 BRANCHES_FROM: Final = (_BY_ROWS, _BY_CODE)
 #: Steps that a conversation shows when they ran.
 TOLD: Final = frozenset({"seqAgent", "seqLLMNode", "seqToolNode", "seqCustomFunction", "seqExecuteFlow", "worker"})
-_CATEGORIES: Final = frozenset({"Sequential Agents", "Multi Agents"})
+CATEGORIES: Final = frozenset({"Sequential Agents", "Multi Agents"})
 #: Fields with the name under which a step or a member of a team runs.
 NAMES: Final = (
     *("agentName", "llmNodeName", "conditionAgentName", "functionName", "seqExecuteFlowName", "toolNodeName"),
@@ -34,12 +34,12 @@ _RETURNED: Final = re.compile(r"""\breturn\s{0,9}(["'`])([^"'`\n]{1,200})\1""")
 
 def is_step(node: FlowNode) -> bool:
     """True for a step of a sequence and a member of a team; the state is none."""
-    return node.category in _CATEGORIES and node.name != STATE
+    return node.category in CATEGORIES and node.name != STATE
 
 
 def name_of(node: FlowNode) -> tuple[str, str]:
     """Field and value of the name under which a step runs; empty if it has none."""
-    if node.category in _CATEGORIES:
+    if node.category in CATEGORIES:
         for field in NAMES:
             value = node.inputs.get(field)
             if isinstance(value, str) and value.strip():

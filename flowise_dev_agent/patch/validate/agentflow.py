@@ -41,7 +41,7 @@ def start(flow: FlowContext) -> Iterator[Finding]:
 
 @rule("BAD_SOURCE_HANDLE", "BAD_TARGET_HANDLE", "BRANCHES_OUTDATED", kinds=(AGENTFLOW,))
 def handles(flow: FlowContext) -> Iterator[Finding]:
-    """Valid handles. The handle alone selects the branch: with a wrong one every branch runs."""
+    """Valid handles. The handle alone selects the branch: with a wrong one every branch runs. Others are only drawn."""
     for node in flow.nodes:
         wanted, present = v2.branch_count(node.name, node.inputs), len(node.outputs)
         if wanted is not None and wanted != present:
@@ -59,15 +59,16 @@ def handles(flow: FlowContext) -> Iterator[Finding]:
             )
     for connection in flow.connections:
         if connection.output is None and isinstance(connection.source.data.get("outputAnchors"), list):
-            yield error(
+            make = error if connection.source.name in v2.BRANCHING else warning
+            yield make(
                 "BAD_SOURCE_HANDLE",
-                f"The edge to {connection.target.id} starts at no branch; the server would run all of them.",
+                f"The edge to {connection.target.id} starts at no output; of branches the server would run all.",
                 where=connection.source.id,
                 field=connection.edge.output_name,
                 hint=f"Disconnect {connection.source.id} from {connection.target.id} and Connect it with its branch.",
             )
         if connection.edge.target_handle != connection.target.id:
-            yield error(
+            yield warning(
                 "BAD_TARGET_HANDLE",
                 f"The edge from {connection.source.id} ends at no handle of the node.",
                 where=connection.target.id,

@@ -9,21 +9,22 @@ from flowise_dev_agent.patch.model.flow_data import InputEntry
 from flowise_dev_agent.patch.model.node import FlowNode
 from flowise_dev_agent.patch.model.references import referenced, sole_reference
 from flowise_dev_agent.patch.model.values import is_empty
-from flowise_dev_agent.patch.validate.context import ANCHORED, CHATFLOW, MULTIAGENT, Connection, FlowContext, rule
+from flowise_dev_agent.patch.validate.context import AGENTFLOW, ANCHORED, MULTIAGENT, Connection, FlowContext, rule
 
 
 @rule("DANGLING_EDGE", "DUPLICATE_EDGE")
 def edge_ends(flow: FlowContext) -> Iterator[Finding]:
     """Each edge joins two existing nodes, and no edge occurs twice.
 
-    A chatflow runs all the same, unless its edge comes from no node, or is all that leads on from its end.
+    A flow runs all the same, unless the edge comes from no node, or is all that leads on from its end. An agentflow
+    runs then, too, but it takes a step twice to which the same edge leads twice.
     """
     seen: set[tuple[str, str, str, str]] = set()
     for edge in flow.graph.edges:
         there = [end for end in (edge.source, edge.target) if flow.graph.node(end)]
         if len(there) < 2:
             leads_on = not there or (there[0] == edge.source and bool(flow.successors.get(edge.source)))
-            make = warning if flow.kind == CHATFLOW and leads_on else error
+            make = warning if leads_on or flow.kind == AGENTFLOW else error
             yield make(
                 "DANGLING_EDGE",
                 f"An edge from {edge.source!r} to {edge.target!r} ends at no node.",
@@ -32,7 +33,7 @@ def edge_ends(flow: FlowContext) -> Iterator[Finding]:
                 hint="Leave the edge out.",
             )
         if edge.ends in seen:
-            make = warning if flow.kind == CHATFLOW else error
+            make = error if flow.kind == AGENTFLOW else warning
             text = f"{edge.source} is connected twice to the same input."
             yield make("DUPLICATE_EDGE", text, where=edge.target, field=edge.input_name, hint="Remove one of them.")
         seen.add(edge.ends)
@@ -42,13 +43,12 @@ def edge_ends(flow: FlowContext) -> Iterator[Finding]:
 def handles(flow: FlowContext) -> Iterator[Finding]:
     """Handles match the stored anchors exactly; otherwise the editor cannot draw the edge.
 
-    Of a chatflow the server reads references, and handles only where they are the ways out of a fork.
+    The server reads references, and handles only where they are the ways out of a fork.
     """
     for connection in flow.connections:
-        make = warning if flow.kind == CHATFLOW else error
         if connection.output is None and isinstance(connection.source.data.get("outputAnchors"), list):
             forks = any(output.independent for output in connection.source.outputs)
-            yield (error if forks else make)(
+            yield (error if forks else warning)(
                 "BAD_SOURCE_HANDLE",
                 f"The edge to {connection.target.id} starts at a handle that the node does not have.",
                 where=connection.source.id,
@@ -58,7 +58,7 @@ def handles(flow: FlowContext) -> Iterator[Finding]:
         stored = connection.target.data
         complete = isinstance(stored.get("inputAnchors"), list) and isinstance(stored.get("inputParams"), list)
         if connection.input is None and complete:
-            yield make(
+            yield warning(
                 "BAD_TARGET_HANDLE",
                 f"The edge from {connection.source.id} ends at a handle that the node does not have.",
                 where=connection.target.id,
@@ -223,9 +223,11 @@ def _unmatched_edges(
         return  # a second edge on a single input is ANCHOR_OCCUPIED
     if not is_list and isinstance(node.inputs.get(name), list):
         return  # SINGLE_ANCHOR_IS_LIST
+    # Without an optional one the node runs.
+    make = warning if definition and definition.get("optional") else error
     for source_id in dict.fromkeys(connection.source.id for connection in connections):
         if source_id not in ids:
-            yield error(
+            yield make(
                 "EDGE_WITHOUT_REF",
                 f"An edge leads here from {source_id}, but the input does not refer to it: the server ignores it.",
                 where=node.id,

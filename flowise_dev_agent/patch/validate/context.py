@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from flowise_dev_agent.patch.model import agentflow as v2
+from flowise_dev_agent.patch.model import sequential
 from flowise_dev_agent.patch.model.definitions import Definitions
 from flowise_dev_agent.patch.model.findings import Finding
 from flowise_dev_agent.patch.model.flow_data import InputEntry, Values
@@ -132,12 +133,14 @@ class FlowContext:
     def reached(self) -> frozenset[str]:
         """Ids of the nodes that a question to a chatflow runs, or an upsert if it only fills vector stores.
 
-        The server runs what leads to an answering node, and what follows of it once all its sources have run. In other
-        types of flow, and where no node answers, all nodes count.
+        The server runs what leads to an answering node, and what follows of it once all its sources have run; of a
+        sequential flow what leads to its steps. In an agentflow, and where no node answers, all nodes count.
         """
-        if self.kind != CHATFLOW or self.cycles:
+        if self.kind not in ANCHORED:
             return frozenset(self.successors)
         ends = [node for node in self.ends if node.answers] or [node for node in self.ends if node.category == STORES]
+        if self.kind == MULTIAGENT:
+            ends = [node for node in self.nodes if node.category in sequential.CATEGORIES]
         found, queue = {node.id for node in ends}, [node.id for node in ends]
         while queue:
             for one in self.connections_into.get(queue.pop(), ()):

@@ -6,6 +6,7 @@ from typing import Final
 
 from flowise_dev_agent.patch.model.findings import Finding, error, warning
 from flowise_dev_agent.patch.model.node import FlowNode
+from flowise_dev_agent.patch.model.sequential import CATEGORIES
 from flowise_dev_agent.patch.validate.context import (
     AGENTFLOW,
     ANCHORED,
@@ -136,12 +137,13 @@ def _not_an_ending(node: FlowNode) -> Finding | None:
 
 @rule("ISOLATED_NODE", kinds=ANCHORED)
 def isolated(flow: FlowContext) -> Iterator[Finding]:
-    """Connected nodes. Isolated ones are never run."""
+    """Connected nodes. Isolated ones are never run; a step among them breaks a sequential flow."""
     if len(flow.nodes) < 2:
         return
     for node in flow.nodes:
         if not flow.successors[node.id] and not flow.connections_into.get(node.id):
-            yield warning(
+            make = error if flow.kind == MULTIAGENT and node.category in CATEGORIES else warning
+            yield make(
                 "ISOLATED_NODE",
                 f"{node.name} is connected to nothing and is never used.",
                 where=node.id,

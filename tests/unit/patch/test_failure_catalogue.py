@@ -177,6 +177,8 @@ row("07", "all that follows is gone", "chat", CHAIN, "DANGLING_EDGE",
     lambda flow: flow["edges"].append({**edge(flow, MEMORY), "source": CHAIN, "target": "ghost_0"}))  # fmt: skip
 row("08", "edge removed, reference kept", "chat", CHAIN, "REF_WITHOUT_EDGE", without_edge(MODEL))
 row("09", "reference to the model removed", "chat", CHAIN, "EDGE_WITHOUT_REF", with_inputs(CHAIN, model=""))
+row("09", "reference to a parser removed", "prompt_chain", "llmChain_1", "EDGE_WITHOUT_REF",
+    with_inputs("llmChain_1", outputParser=""), severity="warning")  # fmt: skip
 row("10", "reference to the memory removed", "chat", CHAIN, "EDGE_WITHOUT_REF", with_inputs(CHAIN, memory=""))
 row(
     "11",
@@ -221,6 +223,7 @@ row(
     "CYCLE",
     wired("toolAgent_1", "chainTool_0", "baseChain"),
     more=SIDE_TRACK,
+    severity="warning",
 )
 row("25", "node that feeds itself", "chat", CHAIN, "CYCLE", wired(CHAIN, CHAIN, "memory"))
 row(

@@ -517,6 +517,40 @@ def test_one_mistake_in_an_agentflow_gives_its_code_at_its_node(
     assert {(f.code, f.where) for f in findings if f.code not in _ALONG.get(code, set())} == {(code, where)}
 
 
+@pytest.mark.parametrize(
+    ("code", "severity", "mutate"),
+    [
+        # Measured: 200 as before, but every branch runs, or a step twice.
+        (
+            "BAD_SOURCE_HANDLE",
+            "error",
+            lambda f: _edge(f, "conditionAgentflow_0", "agentAgentflow_0").update(sourceHandle="x"),
+        ),
+        ("DUPLICATE_EDGE", "error", lambda f: f["edges"].append(dict(f["edges"][0]))),
+        # Measured: 200 as before.
+        (
+            "BAD_SOURCE_HANDLE",
+            "warning",
+            lambda f: _edge(f, "startAgentflow_0", "conditionAgentflow_0").update(sourceHandle="x"),
+        ),
+        (
+            "BAD_TARGET_HANDLE",
+            "warning",
+            lambda f: _edge(f, "startAgentflow_0", "conditionAgentflow_0").update(targetHandle="x"),
+        ),
+        ("DANGLING_EDGE", "warning", lambda f: f["edges"].append({**f["edges"][0], "target": "ghost"})),
+        ("DANGLING_EDGE", "warning", lambda f: f["edges"].append({**f["edges"][0], "source": "ghost"})),
+    ],
+)
+def test_a_wrong_line_is_an_error_only_where_it_changes_the_run(
+    schemas: Schemas, code: str, severity: str, mutate: Callable[[Flow], object]
+) -> None:
+    flow = json.loads(_graph(schemas).to_flow_data())
+    mutate(flow)
+
+    assert {f.severity for f in _validate(flow, schemas) if f.code == code} == {severity}
+
+
 def test_a_good_agentflow_has_no_findings(schemas: Schemas) -> None:
     assert _validate(json.loads(_graph(schemas).to_flow_data()), schemas) == []
 

@@ -54,6 +54,24 @@ def loop_to(name: str) -> Callable[[Flow], None]:
     return change
 
 
+def left_over(name: str) -> Callable[[Flow], None]:
+    def change(flow: Flow) -> None:
+        node = {"id": f"{name}_9", "position": {"x": 0, "y": 0}, "type": "customNode"}
+        category = "Sequential Agents" if name.startswith("seq") else "Chat Models"
+        data = {"id": f"{name}_9", "name": name, "category": category, "inputs": {}, "outputs": {}}
+        flow["nodes"].append({**node, "data": {**data, "inputAnchors": [], "inputParams": [], "outputAnchors": []}})
+
+    return change
+
+
+def other_edge(like: str, **ends: str) -> Callable[[Flow], None]:
+    def change(flow: Flow) -> None:
+        edge = next(one for one in flow["edges"] if one["source"].startswith(like))
+        flow["edges"].append({**edge, **ends})
+
+    return change
+
+
 @pytest.mark.parametrize(
     ("change", "code", "severity"),
     [
@@ -63,6 +81,15 @@ def loop_to(name: str) -> Callable[[Flow], None]:
         (other_row, "BRANCHES_OUTDATED", "error"),  # 500 Branch condition returned unknown or null destination
         (loose_branch, "BRANCH_LEADS_NOWHERE", "warning"),
         (loop_to("Nobody"), "LOOP_TARGET_UNKNOWN", "error"),
+        (other_edge("seqAgent"), "DUPLICATE_EDGE", "warning"),
+        (other_edge("seqAgent", target="ghost_0"), "DANGLING_EDGE", "warning"),
+        (other_edge("seqAgent", source="ghost_0"), "DANGLING_EDGE", "error"),  # 500 reading 'flatMap'
+        (other_edge("seqAgent", source="seqEnd_0", target="ghost_0"), "DANGLING_EDGE", "error"),  # 500 no ending node
+        (other_edge("seqAgent", sourceHandle="x"), "BAD_SOURCE_HANDLE", "warning"),
+        (other_edge("seqCondition", sourceHandle="x"), "BAD_SOURCE_HANDLE", "error"),
+        (left_over("seqState"), "ISOLATED_NODE", "error"),  # 500 reading 'name'
+        (left_over("chatOpenAI"), "ISOLATED_NODE", "warning"),
+        (left_over("chatOpenAI"), "CREDENTIAL_UNBOUND", "warning"),
         (same_name, "DUPLICATE_STEP_NAME", "error"),  # 500 Node `first` already present
     ],
 )
