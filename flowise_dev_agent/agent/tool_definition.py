@@ -5,7 +5,8 @@ from collections.abc import Awaitable, Callable
 from functools import lru_cache
 from typing import Annotated, Any, Final, NamedTuple, TypeAlias, get_type_hints
 
-from pydantic import BaseModel, ConfigDict, WithJsonSchema, create_model
+from pydantic import BaseModel, BeforeValidator, ConfigDict, WithJsonSchema, create_model
+from pydantic_core import from_json
 
 from flowise_dev_agent.agent.tools import SUMMARY_LIMIT, ToolFunction, ToolResult
 from flowise_dev_agent.models.messages import ToolDef
@@ -13,8 +14,23 @@ from flowise_dev_agent.schemas.base import JsonObject
 
 #: Keys kept of a parameter's schema. Limits and defaults are applied here, not by the model.
 _SHOWN: Final = frozenset({"type", "items", "enum", "description"})
-#: A JSON object of any form.
-AnyObject: TypeAlias = Annotated[JsonObject, WithJsonSchema({"type": "object"})]
+
+
+def _from_text(value: object) -> object:
+    return from_json(value) if isinstance(value, str) else value
+
+
+#: A JSON object of any form. A model writes it as text: the libraries of its providers close objects, and an object
+#: without named properties could then only be empty.
+AnyObject: TypeAlias = Annotated[
+    JsonObject, BeforeValidator(_from_text), WithJsonSchema({"type": "string", "description": "A JSON object as text."})
+]
+#: A list of them, as text.
+AnyObjects: TypeAlias = Annotated[
+    list[JsonObject],
+    BeforeValidator(_from_text),
+    WithJsonSchema({"type": "string", "description": "A JSON list of objects as text."}),
+]
 
 
 def as_tool(

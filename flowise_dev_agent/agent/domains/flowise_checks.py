@@ -12,7 +12,7 @@ from typing import Annotated, Final
 from pydantic import Field, JsonValue
 
 from flowise_dev_agent.agent.domain import ToolScope
-from flowise_dev_agent.agent.tool_definition import AnyObject
+from flowise_dev_agent.agent.tool_definition import AnyObject, AnyObjects
 from flowise_dev_agent.agent.tools import ToolResult, shorten
 from flowise_dev_agent.approval.ops import compiled, completed, decided, findings_of
 from flowise_dev_agent.errors import FlowiseError, InvalidInputError, PatchError
@@ -43,12 +43,12 @@ class FlowiseChecks:
         self._scope = scope
         self._asked = 0
 
-    async def check_ops(self, ops: list[AnyObject]) -> ToolResult:
+    async def check_ops(self, ops: AnyObjects) -> ToolResult:
         """Compile and validate ops against the flow and the approved plan; nothing is written."""
         try:
             # Values of the plan are set by code: a change of nothing else needs no ops.
             values_only = not ops and self._scope.plan is not None and bool(self._scope.plan.values)
-            findings = await self._findings([] if values_only else ops_from_list(list(ops)))
+            findings = await self._findings([] if values_only else ops_from_list(ops))
         except PatchError as error:
             findings = findings_of(error)
         wrong = len(errors(findings))

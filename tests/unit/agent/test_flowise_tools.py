@@ -3,7 +3,7 @@
 import json
 import re
 from dataclasses import replace
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
@@ -49,6 +49,14 @@ def test_the_definitions_of_a_phase_are_short(bench: Bench, phase: ToolPhase, ch
     sent = [one.model_dump(include={"name", "description", "parameters"}) for one in tools(bench).tool_defs(phase)]
 
     assert len(json.dumps(sent, separators=(",", ":"))) < characters
+
+
+@pytest.mark.parametrize("phase", get_args(ToolPhase))
+def test_no_tool_takes_an_object_without_named_properties(bench: Bench, phase: ToolPhase) -> None:
+    """Libraries of providers close each object, so that nothing but an empty one could be given."""
+    sent = json.dumps([one.parameters["properties"] for one in tools(bench).tool_defs(phase)])
+
+    assert '"object"' not in sent
 
 
 def test_what_only_an_approved_plan_allows_is_no_tool_of_planning(bench: Bench) -> None:
@@ -211,15 +219,17 @@ async def test_ops_are_checked_against_plan_and_server_and_nothing_is_written(be
     right = [op.model_dump(mode="json") for op in ops()]
     beyond = [*right, {"op_type": "AddNode", "node_name": "requestsGet", "node_id": "requestsGet_0"}]
 
-    good = await registry.call("check_ops", {"ops": right})
+    good = await registry.call("check_ops", {"ops": json.dumps(right)})
     outside = await registry.call("check_ops", {"ops": beyond})
     less = await registry.call("check_ops", {"ops": right[:1]})
     broken = await registry.call("check_ops", {"ops": [{"op_type": "AddNod"}]})
+    unread = [await registry.call("check_ops", {"ops": text}) for text in ("[{", "[" * 100_000, '"AddNode"')]
 
     assert good.summary.startswith(("The ops are right.", "0 errors"))
     assert "OUTSIDE_PLAN" in outside.summary
     assert "PLAN_NOT_MET" in less.summary
     assert "UNKNOWN_OP" in broken.summary
+    assert not any(result.ok for result in unread)
     assert bench.flowise.flows == {}
 
 
@@ -283,7 +293,7 @@ def approved_code(bench: Bench) -> Any:
 async def test_code_of_the_plan_runs_on_sample_variables(bench: Bench) -> None:
     bench.flowise.function_result = {"total": 2, "key": SECRET}
     registry = tools(bench, plan=approved_code(bench))
-    call = {"node_id": "customFunction_0", "code": "return { total: $rows.length }", "variables": {"rows": [1, 2]}}
+    call = {"node_id": "customFunction_0", "code": "return { total: $rows.length }", "variables": '{"rows": [1, 2]}'}
 
     result = await registry.call("run_function", call)
     bench.flowise.function_result = FlowiseServerError("ReferenceError: $rows is not defined")
