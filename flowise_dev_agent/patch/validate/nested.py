@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from flowise_dev_agent.patch.model.findings import Finding, error
+from flowise_dev_agent.patch.model.findings import Finding, error, warning
 from flowise_dev_agent.patch.model.flow_data import Values
 from flowise_dev_agent.patch.model.json_text import dump_json
 from flowise_dev_agent.patch.model.nested import CREDENTIAL_KEY, Nested, unknown_component
@@ -13,7 +13,7 @@ from flowise_dev_agent.patch.model.visibility import with_defaults
 from flowise_dev_agent.patch.validate.context import AGENTFLOW, FlowContext, rule
 from flowise_dev_agent.patch.validate.credentials import wrong_credential
 from flowise_dev_agent.patch.validate.nodes import unknown_type
-from flowise_dev_agent.patch.validate.params import is_missing, value_finding
+from flowise_dev_agent.patch.validate.params import TAKES_ALL, is_missing, value_finding
 
 
 @rule("NESTED_NODE_UNKNOWN", "NESTED_NODE_MISSING", "NESTED_CONFIG_MISSING", kinds=(AGENTFLOW,))
@@ -101,7 +101,8 @@ def fields(flow: FlowContext) -> Iterator[Finding]:
         inputs = with_defaults(definitions.params, config)
         shown = definitions.visible_params(config)
         for name in dict.fromkeys(str(entry["name"]) for entry in shown if is_missing(config, entry)):
-            yield error(
+            make = warning if name in TAKES_ALL else error
+            yield make(
                 "REQUIRED_PARAM_MISSING",
                 f"{nested.component} needs a value for `{name}`.",
                 where=node.id,

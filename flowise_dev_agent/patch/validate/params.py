@@ -43,6 +43,8 @@ JSON_TEXTS: Mapping[str, tuple[str, ...]] = {
 #: Fields that a schema calls required and that the provider decides where they are empty; OpenAI gives summaries of its
 #: reasoning to verified organizations only.
 _LEFT_TO_PROVIDER = frozenset({"reasoningEffort", "reasoningSummary", "thinkingEffort"})
+#: Fields that a schema calls required and that leave all to the server where they are empty: the first, or each one.
+TAKES_ALL = frozenset({"selectedServer", "selectedEndpoints"})
 #: Load method -> kind of thing that is chosen by its id. A document store in a row is ``<id>:<name>``.
 CHOSEN_BY_ID: Mapping[str, str] = {
     "listChatflows": "flow",
@@ -70,7 +72,8 @@ def required_params(flow: FlowContext) -> Iterator[Finding]:
                 yield warning("REQUIRED_PARAM_MISSING", text, where=node.id, field=name, hint=hint)
             else:
                 text = f"{node.name} needs a value for `{name}`."
-                yield error("REQUIRED_PARAM_MISSING", text, where=node.id, field=name, hint=hint)
+                make = warning if name in TAKES_ALL else error
+                yield make("REQUIRED_PARAM_MISSING", text, where=node.id, field=name, hint=hint)
 
 
 def is_missing(inputs: Values, param: InputEntry) -> bool:

@@ -123,17 +123,22 @@ def fields(flow: FlowContext) -> Iterator[Finding]:
 
 @rule("VARIABLE_NOT_SET", kinds=(AGENTFLOW,))
 def order(flow: FlowContext) -> Iterator[Finding]:
-    """Variables are set in time. The output of a step that runs later, on another branch or not always is missing."""
+    """Variables are set in time. The output of a step that runs later, on another branch or not always is missing, and
+    inside an iteration that of each step outside.
+    """
     runs = RunOrder(flow)
     for node, name, variable in _used(flow):
         source = variable_head(variable)
-        if flow.graph.node(source) is None or source == runs.start:
+        given = flow.graph.node(source)
+        if given is None or source == runs.start:
             continue
         stays = f"`{{{{ {variable} }}}}` stays in the text as it is"
         hint = "Use a step that has run by then; keep what may be missing in the state, with a value at the start."
         make, why = error, ""
         if runs.before(source, node.id):
-            if runs.skipped(source, node.id):
+            if node.parent and node.parent != given.parent:
+                make, why = warning, f"{source} is outside of the iteration, and {stays}."
+            elif runs.skipped(source, node.id):
                 make, why = warning, f"{source} does not run on every path to {node.id}: without it {stays}."
         elif runs.before(source, node.id, loops=True):
             make, why = warning, f"In the first round {source} has not run yet, and {stays}."

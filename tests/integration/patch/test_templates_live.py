@@ -58,18 +58,12 @@ REQUIRED = {
     "CSV Agent": {"csvAgent_0.csvFile"},
     "Local QnA": {"textFile_0.txtFile"},
     "OpenAI Assistant": {"openAIAssistant_0.selectedAssistant", "customTool_0.selectedTool"},
-    "OpenAPI YAML Agent": {
-        "openAPIToolkit_0.openApiFile",
-        "openAPIToolkit_0.selectedServer",
-        "openAPIToolkit_0.selectedEndpoints",
-    },
+    "OpenAPI YAML Agent": {"openAPIToolkit_0.openApiFile"},
     "Query Engine": {"pineconeLlamaIndex_0.pineconeIndex"},
     "SQL DB Chain": {"sqlDatabaseChain_0.url"},
     "Interacting With API": {
         "httpAgentflow_0.url",
         "agentAgentflow_1.agentTools[0].agentSelectedToolConfig.openApiFile",
-        "agentAgentflow_1.agentTools[0].agentSelectedToolConfig.selectedServer",
-        "agentAgentflow_1.agentTools[0].agentSelectedToolConfig.selectedEndpoints",
     },
 }
 #: Templates that cannot answer here even with a credential everywhere and every model answered by the stand-in: what

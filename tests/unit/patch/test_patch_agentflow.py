@@ -32,6 +32,7 @@ from flowise_dev_agent.patch import (
 from flowise_dev_agent.patch.layout.columns import GAP, Box
 from flowise_dev_agent.patch.model.equal_values import same_value
 from flowise_dev_agent.patch.validate.context import RULES
+from tests.fixtures.editor_flows import connect
 from tests.fixtures.golden_flows import NOWHERE, agentflow
 from tests.fixtures.trial_flows import TRIAL_FLOWS
 from tests.unit.patch.boxes import overlap
@@ -549,6 +550,28 @@ def test_a_wrong_line_is_an_error_only_where_it_changes_the_run(
     mutate(flow)
 
     assert {f.severity for f in _validate(flow, schemas) if f.code == code} == {severity}
+
+
+@pytest.mark.parametrize(
+    ("text", "said"), [("{{ customFunctionAgentflow_0 }}", ["VARIABLE_NOT_SET"]), ("{{ $iteration }}", [])]
+)
+def test_a_step_inside_an_iteration_reads_no_answer_of_a_step_outside(
+    schemas: Schemas, text: str, said: list[str]
+) -> None:
+    """200 with `{{ customFunctionAgentflow_0 }}` in the text."""
+    ops: list[PatchOp] = [
+        _add("startAgentflow"),
+        _add("customFunctionAgentflow", customFunctionJavascriptFunction="return 'Best regards'"),
+        _add("iterationAgentflow", iterationInput="[1, 2]"),
+        _add("directReplyAgentflow", directReplyMessage=text),
+        SetParent(node_id="directReplyAgentflow_0", parent_id="iterationAgentflow_0"),
+        connect("startAgentflow_0", "customFunctionAgentflow_0"),
+        connect("customFunctionAgentflow_0", "iterationAgentflow_0"),
+    ]
+    found = validate_flow(
+        compile_ops(GraphIR.empty(), ops, schemas).flow_data, schemas=schemas, credentials=None, kind="AGENTFLOW"
+    )
+    assert [f.code for f in found if f.code == "VARIABLE_NOT_SET"] == said
 
 
 def test_a_good_agentflow_has_no_findings(schemas: Schemas) -> None:

@@ -403,6 +403,14 @@ def test_every_registered_code_has_a_mutation() -> None:
     assert registered == {case[0] for case in MUTATIONS} | _ELSEWHERE | tried
 
 
+def test_an_openapi_toolkit_takes_the_first_server_and_each_endpoint_by_itself(schemas: Schemas) -> None:
+    flow = _build(schemas, "tool_agent")
+    toolkit = AddNode(node_name="openAPIToolkit", node_id="toolkit", params={"openApiFile": "FILE-STORAGE::api.yaml"})
+    _add(flow, schemas, toolkit, Connect(source_node_id="toolkit", target_node_id="toolAgent_0", target_anchor="tools"))
+    found = {(one.code, one.field, one.severity) for one in _validate(flow, schemas) if one.where == "toolkit"}
+    assert found == {("REQUIRED_PARAM_MISSING", name, "warning") for name in ("selectedServer", "selectedEndpoints")}
+
+
 def test_a_tool_to_come_is_no_wrong_id(schemas: Schemas) -> None:
     flow = _build(schemas, "tool_agent")
     later = AddNode(node_name="customTool", node_id="customTool_0", params={"selectedTool": "[PLACEHOLDER: get_kpi]"})
