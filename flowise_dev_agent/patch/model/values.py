@@ -21,7 +21,8 @@ _MARKUP = re.compile(r"<[^<>]*>")
 _BLOCK_END = re.compile(r"</(?:p|div|h[1-6]|blockquote|pre|table)>\s*", re.IGNORECASE)
 #: Deeper lists are indented no more.
 _DEEPEST = 8
-_LIST = re.compile(r'<(/?)(ol|ul|li)\b(?:[^<>]*?\bstart="(\d{1,6})")?[^<>]*>', re.IGNORECASE)
+_LIST = re.compile(r"<(/?)(ol|ul|li)\b([^<>]*)>", re.IGNORECASE)
+_START = re.compile(r'\bstart="(\d{1,6})"', re.IGNORECASE)
 #: Tags and what stands for them in Markdown.
 _SIGNS = tuple(
     (re.compile(pattern, re.IGNORECASE), sign)
@@ -69,7 +70,8 @@ def without_markup(text: str) -> str:
         """The sign of an item; `lists` holds the number of the next one for each open list, 0 where they have none."""
         if tag[2].lower() != "li":
             if not tag[1]:
-                lists.append(int(tag[3] or 1) if tag[2].lower() == "ol" else 0)
+                start = _START.search(tag[3])
+                lists.append(int(start[1] if start else 1) if tag[2].lower() == "ol" else 0)
             elif lists:
                 lists.pop()
             return "" if lists or not tag[1] else "\n\n"

@@ -1,5 +1,7 @@
 """Texts that Flowise's editor keeps as HTML, as the server and the page read them."""
 
+import time
+
 import pytest
 
 from flowise_dev_agent.patch.model.values import without_markup
@@ -23,6 +25,13 @@ MENTION = '<span class="variable" data-type="mention" data-id="question" data-la
 )
 def test_a_text_is_read_as_the_model_gets_it(stored: str, read: str) -> None:
     assert without_markup(stored) == read
+
+
+def test_a_tag_that_never_ends_is_read_in_the_time_of_its_length() -> None:
+    open_ = ' start="1"' * 40_000
+    begun = time.thread_time()
+    assert without_markup(f"<p>x</p><ol{open_}") == f"x\n\n<ol{open_}"
+    assert time.thread_time() - begun < 4
 
 
 def test_deep_lists_grow_no_faster_than_their_text() -> None:

@@ -32,3 +32,10 @@ it("tells lists of messages without markup", () => {
   const messages = JSON.stringify([{ role: "system", content: "<p>Be kind.</p>" }]);
   expect(readable(messages)).toBe("system · Be kind.");
 });
+
+it("reads a tag that never ends in the time of its length", () => {
+  const open = ` start="1"`.repeat(40_000);
+  const begun = performance.now();
+  expect(shownText(`<p>x</p><ol${open}`)).toBe(`x\n\n<ol${open}`);
+  expect(performance.now() - begun).toBeLessThan(4_000);
+});

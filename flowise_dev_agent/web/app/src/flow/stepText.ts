@@ -2,6 +2,7 @@
 
 /** How Flowise tells HTML of its editor from a text, also from one with tags in it such as `<rules>`. */
 const HTML = /^\s*<(?:p|div|h[1-6]|ul|ol|blockquote|pre|table)\b/i;
+const START = /\bstart="(\d{1,6})"/i;
 /** Deeper lists are indented no more. */
 const DEEPEST = 8;
 const SIGNS: Record<string, string> = { lt: "<", gt: ">", quot: '"', "#39": "'", nbsp: " ", amp: "&" };
@@ -11,10 +12,10 @@ export function shownText(stored: string): string {
   if (!HTML.test(stored)) return stored;
   // The number of the next item of each list that is open; 0 where they have none.
   const lists: number[] = [];
-  const list = (_: string, end: string, tag: string, start?: string): string => {
+  const list = (_: string, end: string, tag: string, attributes: string): string => {
     if (tag.toLowerCase() !== "li") {
       if (end) lists.pop();
-      else lists.push(tag.toLowerCase() === "ol" ? Number(start ?? 1) : 0);
+      else lists.push(tag.toLowerCase() === "ol" ? Number(START.exec(attributes)?.[1] ?? 1) : 0);
       return end && lists.length === 0 ? "\n\n" : "";
     }
     const next = lists.pop() ?? 0;
@@ -23,7 +24,7 @@ export function shownText(stored: string): string {
   };
   return stored
     .replace(/<\/(?:p|div|h[1-6]|blockquote|pre|table)>\s*/gi, "\n\n")
-    .replace(/<(\/?)(ol|ul|li)\b(?:[^<>]*?\bstart="(\d{1,6})")?[^<>]*>/gi, list)
+    .replace(/<(\/?)(ol|ul|li)\b([^<>]*)>/gi, list)
     .replace(/<\/?(?:strong|b)>/gi, "**")
     .replace(/<\/?(?:em|i)>/gi, "_")
     .replace(/<\/?code>/gi, "`")

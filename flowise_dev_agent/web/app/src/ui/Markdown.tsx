@@ -17,12 +17,26 @@ const TAGS: Partial<Record<Part["type"], string>> = {
 const SAFE = /^(https?|mailto):/i;
 const EXTENSIONS = { extensions: [gfm()], mdastExtensions: [gfmFromMarkdown()] };
 
+/** More than people write: signs in one paragraph, and quotes and lists in each other, cost the parser their square. */
+const MOST_SIGNS = 600;
+const TOO_DEEP = /^(?:[ \t]*(?:>[ \t]*|(?:[-+*]|\d{1,9}[.)])[ \t]+){30}|[ \t]{60,}(?:[->+*]|\d))/m;
+const isDense = (text: string): boolean =>
+  text.split(/\n[ \t]*\n/).some((one) => (one.match(/[*_~[\]]/g)?.length ?? 0) > MOST_SIGNS);
+const NESTED = ["blockQuote", "list"];
+const SIGNS = ["attention", "labelEnd", "labelStartImage", "labelStartLink", "strikethrough"];
+const NOTES = ["gfmFootnoteCall", "gfmFootnoteDefinition", "gfmPotentialFootnoteCall"];
+const left = (text: string): string[] => [
+  ...(TOO_DEEP.test(text) ? NESTED : []),
+  ...(isDense(text) ? [...SIGNS, ...NOTES] : []),
+];
+
 /**
  * Untrusted Markdown of a model or a flow, without HTML, images and scripts. Links open in a new tab;
- * with `links` false an address is a text. Its headings start at `level`, below those of the page.
+ * with `links` false an address is a text. Signs that are nested too
+ * deep are shown as they are. Its headings start at `level`, below those of the page.
  */
 export function Markdown({ text, level = 3, links = true }: { text: string; level?: 2 | 3; links?: boolean }) {
-  const root = fromMarkdown(text, EXTENSIONS);
+  const root = fromMarkdown(text, { ...EXTENSIONS, extensions: [gfm(), { disable: { null: left(text) } }] });
   const addresses = new Map<string, string>();
   for (const one of root.children) if (one.type === "definition") addresses.set(one.identifier, one.url);
   const drawnAll = (parts: Part[]): ReactNode => createElement(Fragment, null, ...parts.map(drawn));

@@ -51,3 +51,18 @@ it("draws what models write", () => {
       "<pre><code>1 &lt; 2</code></pre><ul><li>done</li></ul>",
   );
 });
+
+it.each([
+  ["quotes", "> ".repeat(3_000), "blockquote"],
+  ["lists", "- ".repeat(3_000), "ul"],
+  ["emphasis", `${"*".repeat(3_000)}a${"*".repeat(3_000)}`, "em, strong"],
+  ["links", "[".repeat(3_000) + "](x)".repeat(3_000), "a"],
+  ["footnotes", "[^a]: ".repeat(3_000), "section"],
+])("shows %s that are nested too deep as they are", (_, deep, tags) => {
+  const begun = performance.now();
+  const { container } = render(<Markdown text={`# Title\n\n${deep} end\n\n\`code\``} />);
+  expect(performance.now() - begun).toBeLessThan(4_000);
+  expect(container.querySelectorAll(tags)).toHaveLength(0);
+  expect(container.querySelector("code")?.textContent).toBe("code");
+  expect(container.textContent).toContain("end");
+});
