@@ -14,18 +14,22 @@ from flowise_dev_agent.flowise.flow_tags import PREFIX, without_tags
 from flowise_dev_agent.flowise.models import Chatflow
 from flowise_dev_agent.flowise.uploads import as_kept, is_set
 from flowise_dev_agent.patch.model.json_text import as_dict, dump_json, inner_json
+from flowise_dev_agent.patch.model.values import on_one_line
 from flowise_dev_agent.patch.views.flow_diff import NO_DIFFERENCE, value_changes
+from flowise_dev_agent.redaction import masked
+from flowise_dev_agent.sanitize import clean_text, shortened
 from flowise_dev_agent.schemas.base import JsonObject
 from flowise_dev_agent.schemas.change import Difference, SettingChange
 from flowise_dev_agent.schemas.flow_writes import FlowSettings
 from flowise_dev_agent.texts import has, text
 
 _MOST_CHANGES: Final = 100
+_PATH_CHARS: Final = 200
 
 
 def settings_of(row: Chatflow) -> FlowSettings:
-    """Settings of a row, without tags of sessions."""
-    columns = {name: getattr(row, name) or None for name in FlowSettings.model_fields}
+    """Settings of a row, without tags of sessions and what no database keeps."""
+    columns = {name: clean_text(getattr(row, name) or "") or None for name in FlowSettings.model_fields}
     if PREFIX in (row.category or ""):
         columns["category"] = without_tags(row.category) or None
     return FlowSettings(**columns)
@@ -92,7 +96,8 @@ def _changes(before: FlowSettings, after: FlowSettings) -> Iterator[SettingChang
         for one in value_changes(to_camel(column), _parsed(old), _parsed(new)):
             keys = [f"setting.{key}" for key in one.name.split(".", 2)[:2]]
             code = next((key for key in reversed(keys) if has(key)), "setting.other")
-            yield SettingChange(name=text(code), path=one.name, before=one.before, after=one.after)
+            path = shortened(masked(on_one_line(one.name)), _PATH_CHARS)
+            yield SettingChange(name=text(code), path=path, before=one.before, after=one.after)
 
 
 def _parsed(column: str | None) -> Any:

@@ -4,11 +4,10 @@ Flowise refuses each file while the key is off, and each type that it does not l
 of the settings are somebody else's and stay as they are.
 """
 
-import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
-from flowise_dev_agent.patch.model.json_text import as_dict, inner_json
+from flowise_dev_agent.patch.model.json_text import as_dict, dump_json, inner_json
 from flowise_dev_agent.schemas.base import JsonObject
 from flowise_dev_agent.schemas.plan import UploadKind
 
@@ -98,4 +97,4 @@ def _read(config: str | None) -> dict[str, Any]:
 
 
 def _written(settings: Mapping[str, Any]) -> str:
-    return json.dumps(settings, ensure_ascii=False, separators=(",", ":"))
+    return dump_json(settings)

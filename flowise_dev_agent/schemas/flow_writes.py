@@ -16,7 +16,7 @@ from flowise_dev_agent.schemas.requests import MAX_OPS, BaseHash, Line, OneOf, R
 MAX_FLOW_CHARS: Final = 8_000_000
 
 FlowType = Literal["CHATFLOW", "AGENTFLOW", "MULTIAGENT", "ASSISTANT"]
-#: A column beside the flow. Flowise writes JSON texts of a few kilobytes.
+#: A column of a thing beside flows. Flowise writes JSON texts of a few kilobytes.
 SettingText = Annotated[Storable, Field(max_length=1_000_000)]
 FlowText = Annotated[Storable, Field(min_length=1, max_length=MAX_FLOW_CHARS)]
 WriteOperation = Literal["import", "apply", "promote", "restore"]
@@ -24,15 +24,15 @@ WriteStatus = Literal["checked", "in_progress", "completed", "cancelled"]
 
 
 class FlowSettings(Contract):
-    """Flowise's columns beside a flow, as texts the way it stores them."""
+    """Flowise's columns beside a flow, as texts the way it stores them, of any length: some hold pictures."""
 
-    category: SettingText | None = Field(default=None, description="Tags, separated by `;`.")
-    chatbot_config: SettingText | None = Field(default=None, description="Starter prompts, uploads, look of the chat.")
-    api_config: SettingText | None = Field(default=None, description="What callers may override, rate limits.")
-    analytic: SettingText | None = None
-    speech_to_text: SettingText | None = None
-    text_to_speech: SettingText | None = None
-    follow_up_prompts: SettingText | None = None
+    category: Storable | None = Field(default=None, description="Tags, separated by `;`.")
+    chatbot_config: Storable | None = Field(default=None, description="Starter prompts, uploads, look of the chat.")
+    api_config: Storable | None = Field(default=None, description="What callers may override, rate limits.")
+    analytic: Storable | None = None
+    speech_to_text: Storable | None = None
+    text_to_speech: Storable | None = None
+    follow_up_prompts: Storable | None = None
 
     @property
     def columns(self) -> dict[str, str]:
