@@ -12,6 +12,7 @@ from flowise_dev_agent.patch.model.field_kinds import PROSE
 from flowise_dev_agent.patch.model.labels import field_label, field_name, in_words, titled
 from flowise_dev_agent.patch.model.nested import parse_path, value_at
 from flowise_dev_agent.patch.model.placeholders import stands_in
+from flowise_dev_agent.patch.model.references import referenced
 from flowise_dev_agent.patch.validate.providers import ignored_settings
 from flowise_dev_agent.sanitize import shortened
 from flowise_dev_agent.schemas.base import JsonValue
@@ -48,11 +49,14 @@ class PlanChange:
     def wanted(self, path: str) -> PlannedValue | None:
         """Value that a field (`node_id.param`) is to have: the planned one, else the one before the session.
 
-        A new node's field that the plan leaves alone is to have the value that the node was made with.
+        A new node's field that the plan leaves alone is to have the value that the node was made with. The nodes that
+        an input takes are those of the flow, whose lines were compared with the plan before it was written.
         """
         planned = next((value for value in self.plan.values if f"{value.node_id}.{value.param}" == path), None)
         node_id, _, param = path.partition(".")
-        kept = field_of(self.after if self.before.node(node_id) is None else self.before, path)
+        kept = field_of(self.after, path)
+        if self.before.node(node_id) and not referenced(kept):
+            kept = field_of(self.before, path)
         if planned or kept is None:
             return planned
         return PlannedValue(node_id=node_id, param=param, value=kept)
@@ -77,11 +81,13 @@ class PlanChange:
         """Name of a field, and its value unless it has rows: nodes by their titles, names of types as words."""
         node = self.after.node(value.node_id)
         name, shown = _name(node, value.param) if node else field_name(value.param), value.value
+        titles = {one.id: one.label or one.name for one in self.after.nodes}
+        if taken := referenced(shown):
+            return text("verdict.field_value", field=name, value=", ".join(titles.get(id_, id_) for id_ in taken))
         if isinstance(shown, bool):
             return text("verdict.field_value", field=name, value=text("plan.yes" if shown else "plan.no"))
         if not isinstance(shown, str | int | float):
             return name
-        titles = {one.id: one.label or one.name for one in self.after.nodes}
         named = isinstance(shown, str) and _CAMEL_CASE.fullmatch(shown)
         words = in_words(str(shown)) if named else titled(str(shown), titles)
         return text("verdict.field_value", field=name, value=shortened(words, _SHOWN))

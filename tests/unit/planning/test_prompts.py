@@ -47,7 +47,7 @@ def fields(request: PlanRequest, window: int = 200_000) -> list[str]:
 
 def test_the_planner_knows_which_settings_no_plan_reaches(catalogue: NodeStore) -> None:
     system = plan_prompt(plan_request(catalogue, "voice messages")).system
-    assert all(words in system for words in ("Speech to Text", "starter questions", "Give it to people"))
+    assert all(words in system for words in ("Speech to Text", "leads", "Give it to people"))
     kinds = json.dumps(answer_schema("plan"))
     assert '"pdf"' in kinds
     assert '"audio"' not in kinds

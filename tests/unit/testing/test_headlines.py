@@ -259,6 +259,18 @@ def test_a_new_nodes_setting_that_the_plan_leaves_alone_is_as_the_flow_has_it() 
         assert made.criteria[0].state == state
 
 
+def test_the_node_that_an_input_takes_shows_how_a_flow_is_built() -> None:
+    takes = {"model": "{{chatOpenAI_0.data.instance}}"}
+    contract = agreed(criteria=[Criterion(id="c1", text="The model is OpenAI's.", settings=["chain_0.model"])])
+    with_model, without = flow(chatOpenAI_0=MODEL, chain_0=takes), flow(chatOpenAI_0=MODEL, chain_0={})
+    for original in (None, without, with_model):
+        for after, state in ((with_model, "shown"), (without, "not_shown")):
+            made = judged(vote(), contract, [trial()], [Trace()], after, by_model=True, original=original)
+            assert made.criteria[0].state == state
+            if state == "shown":
+                assert "Model: chatOpenAI_0" in translated(made.criteria[0].worded("reason"), "en")
+
+
 def test_no_setting_shows_a_criterion_that_the_plan_says_is_not_tested() -> None:
     contract = agreed(part("chatOpenAI_0.temperature", nodes=("chatOpenAI_0",)), values=[TEMPERATURE])
     named = [one.model_copy(update={"settings": ["chatOpenAI_0.temperature"]}) for one in contract.criteria[1:]]
