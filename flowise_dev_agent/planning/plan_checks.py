@@ -254,12 +254,13 @@ def _is_plain(value: PlannedValue, request: PatchRequest) -> bool:
     if len(steps) > 1 and root.endswith("Config"):
         return steps[-1] != CREDENTIAL_KEY
     entries = [entry for entry in schema.input_definitions if entry["name"] == root]
-    return bool(entries) and not any(
-        entry["type"] == "code"
-        or BRANCHES_FROM.get(name) == root
-        or any(part.get("loadConfig") for part in entry.get("array") or ())
-        for entry in entries
-    )
+    chosen = {part["name"] for entry in entries for part in entry.get("array") or () if part.get("loadConfig")}
+    node = request.flow.graph.node(value.node_id)
+    if len(steps) > 2 and node and value_at(node.inputs, steps[:2]) is not None and steps[-1] != CREDENTIAL_KEY:
+        # A field of a row that is there adds no branch and no tool.
+        return steps[2] not in chosen
+    is_code = any(entry["type"] == "code" for entry in entries)
+    return bool(entries) and not (chosen or is_code or BRANCHES_FROM.get(name) == root)
 
 
 def stands(value: PlannedValue, base: GraphIR) -> bool:

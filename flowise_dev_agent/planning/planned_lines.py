@@ -138,11 +138,11 @@ def with_following_lines(plan: Plan, base: GraphIR, schemas: Schemas) -> Plan:
 
     New steps run in the order of the plan, behind the start of a new flow, in the one line that the plan takes away, in
     the place of the one step that goes, or behind the one output that leads nowhere. What is left of a row closes over
-    a step that goes.
+    a step that goes. A new step whose neighbours are inside an iteration is inside it, too.
     """
     if plan.flow_kind != "AGENTFLOW":
         return plan
-    for complete in (_in_places, _in_a_row, _closed):
+    for complete in (_in_places, _in_a_row, _closed, _inside):
         more = [
             NamedConnection(source=one.source, output=one.output, target=one.target)
             for one in complete(plan, base, planned_flow(plan, base, schemas).graph)
@@ -264,6 +264,24 @@ def _closed(plan: Plan, base: GraphIR, flow: GraphIR) -> Iterator[Line]:
         if closes and not (target in led or (one.source, one.output) in left or (one.source, target) in joined):
             joined.add((one.source, target))
             yield one._replace(target=target)
+
+
+def _inside(plan: Plan, base: GraphIR, flow: GraphIR) -> Iterator[Line]:
+    """Lines from an iteration to the new steps that lines connect with steps inside it, and with none outside."""
+    parents = {node.id: node.parent for node in flow.nodes}
+    free = {node.id for node in _new_steps(plan, base, flow) if node.name != ITERATION}
+    joined = [one for one in lines_of(flow) if one.output != INSIDE]
+    neighbours: dict[str, list[str]] = {}
+    for source, _, target in joined:
+        neighbours.setdefault(source, []).append(target)
+        neighbours.setdefault(target, []).append(source)
+    ways = {id_: [other for other in ends if other in free] for id_, ends in neighbours.items() if id_ in free}
+    while free:
+        together = reached_from([next(iter(free))], ways)
+        around = {parents[end] for id_ in together for end in neighbours.get(id_, ()) if end not in together}
+        if len(around) == 1 and (parent := around.pop()):
+            yield from (Line(parent, INSIDE, id_) for id_ in sorted(together))
+        free -= together
 
 
 def _new_steps(plan: Plan, base: GraphIR, flow: GraphIR) -> list[FlowNode]:

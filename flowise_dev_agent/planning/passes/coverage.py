@@ -1,4 +1,4 @@
-"""Coverage of a requirement: the plan must contain its addresses and quoted texts.
+"""Coverage of a requirement: the plan must contain its addresses, and account for its quoted texts.
 
 Words and numbers are the model's to read; these facts are the same in every language. A part without missing facts may
 still not be covered: the person sees the plan, and the tests show the rest.
@@ -101,14 +101,18 @@ def _not_held(plan: Plan, base: GraphIR) -> dict[str, list[str]]:
     """Map the id of each part marked as covered to its facts that neither plan nor flow contains.
 
     One fact of each kind is enough: "from a@b.c to d@e.f" names one that is replaced. A later part may replace a fact
-    of the same kind in an earlier part: then only the later part is checked.
+    of the same kind in an earlier part: then only the later part is checked. A quotation may be an example of what
+    must not happen: the reason of its part, or a criterion, accounts for it in other words.
     """
+    judged = {one.part for one in plan.criteria}
     held = _folded(" ".join(_texts(plan, base)))
     named = [(part, list(_facts(part.quote))) for part in plan.parts]
     missing: dict[str, list[str]] = {}
     for index, (part, facts) in enumerate(named):
         later = {fact.kind for other, more in named[index + 1 :] if other.source != part.source for fact in more}
         there = {fact.kind for fact in facts if _is_held(fact, f"{held} {_folded(part.reason)}")}
+        if part.reason or part.id in judged:
+            there.add("quotation")
         for fact in facts if part.state in ("covered", "background") else ():
             if fact.kind not in there | later:
                 missing.setdefault(part.id, []).append(shortened(fact.text, _SHOWN))

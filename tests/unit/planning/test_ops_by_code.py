@@ -14,6 +14,7 @@ from flowise_dev_agent.patch import (
     Finding,
     GraphIR,
     SetParam,
+    SetParent,
     compile_ops,
     validate_flow,
 )
@@ -292,7 +293,12 @@ def changed(catalogue: NodeStore, drawn: list[tuple[str, str, str]], **fields: A
     ops: list[Any] = [AddNode(node_id=id_, node_name=id_.partition("_")[0], label=id_) for id_ in ids]
     ops += [SetParam(node_id="conditionAgentflow_0", param_name="conditions", value=[ROW])]
     ops += [SetParam(node_id=id_, param_name=CODE, value="return 'a';") for id_ in ids if id_[1] == "u"]
-    ops += [Connect(source_node_id=one, source_anchor=out or None, target_node_id=two) for one, out, two in drawn]
+    ops += [
+        SetParent(node_id=two, parent_id=one)
+        if out == "each"
+        else Connect(source_node_id=one, source_anchor=out or None, target_node_id=two)
+        for one, out, two in drawn
+    ]
     base = compile_ops(GraphIR.empty(), ops, catalogue.schemas).graph
     more: dict[str, Any] = {"flow_kind": "AGENTFLOW", "operation": "update", **fields}
     return PatchRequest(
@@ -383,6 +389,36 @@ def test_a_new_step_before_a_branch_that_moves_does_not_lead_on_to_it(catalogue:
         ("conditionAgentflow_0", "1", "llmAgentflow_2"),
         ("conditionAgentflow_0", "2", "llmAgentflow_1"),
     }
+
+
+EACH, INNER, ADDED = "iterationAgentflow_0", "customFunctionAgentflow_1", "customFunctionAgentflow_0"
+LIST = [("startAgentflow_0", "", EACH), (EACH, "", "conditionAgentflow_0"), (EACH, "each", INNER)]
+
+
+def test_a_step_behind_one_inside_an_iteration_is_inside_it(catalogue: NodeStore) -> None:
+    behind = NamedConnection(source=INNER, target=ADDED)
+    nodes = [step(ADDED), step(INNER, existing=True)]
+    values = [*CODE_OF, reads(ADDED, 1)]
+    given = completed(changed(catalogue, LIST, nodes=nodes, connections=[behind], values=values))
+    assert [(one.source, one.output, one.target) for one in given.plan.connections] == [
+        (INNER, "", ADDED),
+        (EACH, "each", ADDED),
+    ]
+    ops = ops_by_code(given)
+    assert ops is not None
+    graph = compile_ops(given.flow.graph, with_planned_values(ops, given.plan, given.flow.graph), catalogue.schemas)
+    assert (new := graph.graph.node(ADDED))
+    assert new.parent == EACH
+
+
+@pytest.mark.parametrize("across", [(EACH, ADDED), (ADDED, "conditionAgentflow_0")])
+def test_a_step_with_neighbours_on_both_sides_of_an_iteration_is_not_put_into_it(
+    across: tuple[str, str], catalogue: NodeStore
+) -> None:
+    drawn = [NamedConnection(source=one, target=two) for one, two in ((INNER, ADDED), across)]
+    nodes = [step(ADDED), step(INNER, existing=True)]
+    given = completed(changed(catalogue, LIST, nodes=nodes, connections=drawn, values=CODE_OF))
+    assert "each" not in {one.output for one in given.plan.connections}
 
 
 def test_lines_that_move_take_no_call(catalogue: NodeStore) -> None:

@@ -8,7 +8,7 @@ from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import AddNode, Finding, GraphIR, compile_ops
 from flowise_dev_agent.patch.views.graph_view import GraphView
 from flowise_dev_agent.planning.passes.coverage import with_uncovered_parts, without_missing_resources
-from flowise_dev_agent.schemas.plan import Part, Plan, PlannedNode, PlannedValue, TestCase
+from flowise_dev_agent.schemas.plan import Criterion, Part, Plan, PlannedNode, PlannedValue, TestCase
 from tests.support.requests import plan_request
 from tests.unit.planning.test_llm_reasoner import ScriptedEngine, last_text, reasoner
 
@@ -154,6 +154,17 @@ def test_p83_a_part_that_needs_what_the_server_lacks_is_not_possible(covers: dic
     (after,) = without_missing_resources(plan(parts=[part]).model_copy(update={"findings": [LACKING]})).parts
     said = after.texts["reason"].code if after.texts else ""
     assert (after.state, said) == (state, "finding.NOT_ON_THE_SERVER" if state == "not_possible" else "")
+
+
+def test_p83_a_quoted_example_of_a_fault_is_covered_by_a_reason_or_criterion(catalogue: NodeStore) -> None:
+    (part,) = covered('my last prompt gave me "Sure! I would classify this as..."')
+    assert uncovered(plan(parts=[part]), catalogue) == ["p1"]
+    explained = part.model_copy(update={"reason": "The prompt allows one word only."})
+    assert uncovered(plan(parts=[explained]), catalogue) == []
+    criterion = Criterion(id="c1", text="The answer is one word.", part="p1")
+    assert uncovered(plan(parts=[part]).model_copy(update={"criteria": [criterion]}), catalogue) == []
+    address = part.model_copy(update={"quote": "write to ops@example.org", "reason": "It is written to."})
+    assert uncovered(plan(parts=[address]), catalogue) == ["p1"]
 
 
 async def test_p83_a_part_that_is_not_covered_goes_back_once_and_is_shown_as_not_done(catalogue: NodeStore) -> None:

@@ -58,6 +58,34 @@ def test_a_repair_of_values_needs_no_second_call(
     assert is_done_by_values(repair(catalogue, category, *values, **fields)) is by_code
 
 
+ROW = {"type": "number", "value1": "{{ question }}", "operation": "larger", "value2": "6"}
+TOOL = {"agentSelectedTool": "requestsGet", "agentSelectedToolConfig": {"requestsGetUrl": "https://a.example"}}
+
+
+@pytest.mark.parametrize(
+    ("address", "new", "by_code"),
+    [
+        ("conditionAgentflow_0.conditions[0].value2", "8", True),
+        ("conditionAgentflow_0.conditions[1].value2", "8", False),
+        ("conditionAgentflow_0.conditions", [ROW, ROW], False),
+        ("agentAgentflow_0.agentTools[0].agentSelectedToolConfig.requestsGetUrl", "https://b.example", True),
+        ("agentAgentflow_0.agentTools[0].agentSelectedTool", "calculator", False),
+    ],
+)
+def test_a_field_of_a_row_that_is_there_needs_no_call(
+    address: str, new: Any, by_code: bool, catalogue: NodeStore
+) -> None:
+    made = [
+        AddNode(node_name="conditionAgentflow", node_id="conditionAgentflow_0", params={"conditions": [ROW]}),
+        AddNode(node_name="agentAgentflow", node_id="agentAgentflow_0", params={"agentTools": [TOOL]}),
+    ]
+    flow = GraphView(compile_ops(GraphIR.empty(), made, catalogue.schemas).graph)
+    id_, _, param = address.partition(".")
+    node = PlannedNode(node_id=id_, node_name=id_.partition("_")[0], purpose="x", existing=True)
+    change = plan(nodes=[node], values=[PlannedValue(node_id=id_, param=param, value=new)], operation="update")
+    assert is_done_by_values(PatchRequest(requirement="x", plan=change, nodes=catalogue, flow=flow)) is by_code
+
+
 FAILED = FailedTrial(
     Trial(question="Who am I?", passed=False, category="LOGIC", error="The step 'Sort' did not run.", test="t2"),
     Trace(
