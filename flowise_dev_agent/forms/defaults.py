@@ -70,7 +70,8 @@ def _needed(schema: NodeSchema) -> Mapping[str, Any]:
 def _open_params(schema: NodeSchema, values: Mapping[str, Any]) -> list[InputParam]:
     """Visible required fields without a value or a default."""
     given = {**{param.name: param.default for param in schema.params}, **values}
-    needed = (one for one in schema.params if not one.optional and one.type not in ("boolean", "tabs"))
+    visible = (one for one in schema.params if not one.hidden)
+    needed = (one for one in visible if not one.optional and one.type not in ("boolean", "tabs"))
     empty = (one for one in needed if given.get(one.name) in (None, ""))
     return [one for one in empty if is_visible({"show": one.show, "hide": one.hide}, given)]
 

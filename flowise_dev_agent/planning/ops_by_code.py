@@ -20,6 +20,7 @@ from flowise_dev_agent.patch import (
     validate_flow,
 )
 from flowise_dev_agent.patch.model.agentflow import BRANCHES_FROM, START
+from flowise_dev_agent.planning.made_with_flow import stand_ins, with_ids
 from flowise_dev_agent.planning.passes.feasibility import is_settled
 from flowise_dev_agent.planning.planned_lines import without_way
 from flowise_dev_agent.planning.prompt_writing import steps_without_instructions
@@ -40,7 +41,7 @@ def ops_by_code(request: PatchRequest) -> list[PatchOp] | None:
         return None
     if request.findings or request.seed or plan.approaches or request.verdict:
         return None
-    if not (plan.new_nodes or plan.removals or plan.connections or plan.disconnections):
+    if not (plan.new_nodes or plan.removals or plan.connections or plan.disconnections or plan.new_tools):
         return None
     if any(base.node(node_id) for node_id in plan.new_nodes):
         return None
@@ -56,7 +57,9 @@ def ops_by_code(request: PatchRequest) -> list[PatchOp] | None:
             occupied=request.flow.connected_inputs,
             max_ops=request.max_ops,
         )
-        graph = compile_ops(base, with_planned_values(ops, plan, base), schemas).graph
+        ids = stand_ins(plan)
+        made = [with_ids(op, ids) for op in with_planned_values(ops, plan, base)]
+        graph = compile_ops(base, made, schemas).graph
     except (ModelOutputError, PatchError):
         return None
     planned = {(value.node_id, value.param) for value in plan.values}

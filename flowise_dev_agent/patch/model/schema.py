@@ -48,6 +48,8 @@ class InputParam:
     description: str
     show: Values | None
     hide: Values | None
+    #: True for a field that no editor shows.
+    hidden: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +142,7 @@ class NodeSchema:
                 description=str(entry.get("description") or ""),
                 show=entry.get("show"),
                 hide=entry.get("hide"),
+                hidden=bool(entry.get("hidden")),
             )
             for entry in self.input_definitions
             if entry["type"] in PARAM_TYPES

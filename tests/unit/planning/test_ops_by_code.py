@@ -18,12 +18,14 @@ from flowise_dev_agent.patch import (
     compile_ops,
     validate_flow,
 )
+from flowise_dev_agent.patch.model.attached_files import tool_mark
 from flowise_dev_agent.patch.views.graph_view import GraphView
 from flowise_dev_agent.planning.llm import LlmReasoner
 from flowise_dev_agent.planning.ops_by_code import ops_by_code
 from flowise_dev_agent.planning.planned_lines import with_following_lines
 from flowise_dev_agent.planning.requests import PatchRequest
 from flowise_dev_agent.planning.values import with_planned_values
+from flowise_dev_agent.schemas.custom_tools import PlannedTool, ToolInput
 from flowise_dev_agent.schemas.plan import Approach, NamedConnection, OpsAnswer, Plan, PlannedNode, PlannedValue
 from flowise_dev_agent.schemas.verdict import Verdict
 from flowise_dev_agent.settings import ReasoningSettings
@@ -31,6 +33,12 @@ from tests.unit.planning.test_llm_reasoner import ScriptedEngine
 
 CHAT = ("chatOpenAI", "bufferMemory", "conversationChain")
 AGENT = ("chatOpenAI", "bufferMemory", "calculator", "currentDateTime", "toolAgent")
+MILES = PlannedTool(
+    name="miles_to_km",
+    description="Converts miles to kilometres.",
+    inputs=[ToolInput(property="miles", type="number", description="Length in miles")],
+    code="return ($miles * 1.609344).toFixed(2);",
+)
 
 
 def request(catalogue: NodeStore, *names: str, values: tuple[PlannedValue, ...] = (), **more: Any) -> PatchRequest:
@@ -39,8 +47,8 @@ def request(catalogue: NodeStore, *names: str, values: tuple[PlannedValue, ...] 
     for name in names:
         number = count[name] = count.get(name, -1) + 1
         nodes.append(PlannedNode(node_id=f"{name}_{number}", node_name=name, purpose="x"))
-    fields: dict[str, Any] = {"operation": "create", **more.pop("plan", {})}
-    plan = Plan(goal="x", flow_name="x", nodes=nodes, values=list(values), **fields)
+    fields: dict[str, Any] = {"operation": "create", "nodes": nodes, **more.pop("plan", {})}
+    plan = Plan(goal="x", flow_name="x", values=list(values), **fields)
     return PatchRequest(requirement="x", plan=plan, nodes=catalogue, **more)
 
 
@@ -80,6 +88,45 @@ def test_a_tool_is_added_to_an_agent_without_a_call(catalogue: NodeStore) -> Non
     found = ops_by_code(PatchRequest(requirement="x", plan=plan, nodes=catalogue, flow=GraphView(base)))
     assert found
     assert lines(found) == {("serpAPI_0", "toolAgent_0")}
+
+
+def test_a_new_custom_tool_and_its_agent_take_no_call(catalogue: NodeStore) -> None:
+    used = PlannedValue(node_id="customTool_0", param="selectedTool", value=tool_mark(MILES.name))
+    names = ("chatOpenAI", "bufferMemory", "customTool", "toolAgent")
+    new = request(catalogue, *names, values=(used,), plan={"new_tools": [MILES]})
+    assert ("customTool_0", "toolAgent_0") in lines(ops_by_code(new) or ())
+    missing = replace(new, plan=new.plan.model_copy(update={"new_tools": []}))
+    assert ops_by_code(missing) is None  # the mark of a tool that nobody makes
+    base = compile_ops(GraphIR.empty(), ops_by_code(request(catalogue, *AGENT)) or (), catalogue.schemas).graph
+    more = request(catalogue, "customTool", values=(used,), plan={"operation": "update", "new_tools": [MILES]})
+    made = ops_by_code(replace(more, flow=GraphView(base))) or []
+    assert lines(made) == {("customTool_0", "toolAgent_0")}
+    assert [op.params for op in made if isinstance(op, AddNode)] == [{"selectedTool": tool_mark(MILES.name)}]
+
+
+def test_a_step_of_an_agentflow_gets_a_new_custom_tool_without_a_call(catalogue: NodeStore) -> None:
+    rows = [{"agentSelectedTool": "customTool", "agentSelectedToolConfig": {"selectedTool": tool_mark(MILES.name)}}]
+    said = {"agentModel": "chatOpenAI", "agentModelConfig.modelName": "gpt-5.4", "agentTools": rows}
+    said["agentMessages"] = [{"role": "system", "content": "Convert."}]
+    start = PlannedValue(node_id="startAgentflow_0", param="startInputType", value="chatInput")
+    values = [PlannedValue(node_id="agentAgentflow_0", param=name, value=value) for name, value in said.items()]
+    nodes = [
+        PlannedNode(node_id=f"{name}_0", node_name=name, purpose="x", label="T")
+        for name in ("startAgentflow", "agentAgentflow")
+    ]
+    line = NamedConnection(source="startAgentflow_0", target="agentAgentflow_0")
+    fields: dict[str, Any] = {"flow_kind": "AGENTFLOW", "nodes": nodes, "connections": [line], "new_tools": [MILES]}
+    new = request(catalogue, values=(start, *values), plan={**fields, "credential_requirements": ["openAIApi"]})
+    assert ops_by_code(new)
+    without = [one for one in new.plan.values if one.param != "agentTools"]
+    plain = replace(new, plan=new.plan.model_copy(update={"values": without, "new_tools": []}))
+    base = compile_ops(GraphIR.empty(), ops_by_code(plain) or (), catalogue.schemas).graph
+    there = [nodes[1].model_copy(update={"existing": True})]
+    update = {"operation": "update", "flow_kind": "AGENTFLOW", "nodes": there, "new_tools": [MILES]}
+    rows = [*rows, {"agentSelectedTool": "calculator", "agentSelectedToolConfig": {}}]
+    wanted = PlannedValue(node_id="agentAgentflow_0", param="agentTools", value=rows)
+    grown = ops_by_code(replace(request(catalogue, values=(wanted,), plan=update), flow=GraphView(base)))
+    assert [op.value for op in grown or () if isinstance(op, SetParam)] == [rows]
 
 
 def replaced(catalogue: NodeStore, *new: str, gone: tuple[str, ...], kept: tuple[str, ...]) -> Any:
