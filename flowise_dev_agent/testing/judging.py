@@ -56,7 +56,6 @@ def judged(
     the steps they reached alone. `original` is the flow before the session, None for a new one. `tools` as in
     `TestedFlow.of`.
     """
-    agreed = {item.id for item in plan.criteria}
     plan = to_judge(plan) if by_model else plan
     expects = {case.id: case.expect for case in plan.tests}
     graph = GraphIR.from_flow_data(flow_data)
@@ -93,7 +92,6 @@ def judged(
             found = _by_settings(item, change)
         criteria.append(_with_level(found, trials))
     parts = [_part(part, criteria, change) for part in plan.parts]
-    criteria = [one for one in criteria if one.id in agreed]
     criteria += _unreached(graph, [*traces, *beside], first=len(criteria) + 1)
     headline = _headline(verdict, criteria, parts, results)
     simulated = list(dict.fromkeys(one for trial in results for one in trial.simulated))
@@ -109,26 +107,14 @@ def judged(
 
 
 def to_judge(plan: Plan) -> Plan:
-    """Plan whose tests also have to show what is only said to a model: each such criterion, and each part that a prompt
-    carries and that no criterion is about, in the person's words.
-    """
+    """Plan whose tests also have to show each criterion that names a text for a model and no test."""
     tests = [case.id for case in plan.tests]
-    if not tests:
-        return plan
     criteria = [
         one.model_copy(update={"tests": tests})
         if one.settings and not (one.tests or one.not_tested) and all(map(PROSE.search, one.settings))
         else one
         for one in plan.criteria
     ]
-    about = {one.part for one in criteria}
-    shown_by = {path for one in criteria for path in one.settings}
-    number = max((int(one.id[1:]) for one in criteria), default=0)
-    for part in plan.parts:
-        said = [path for path in part.values if PROSE.search(path) and path not in shown_by]
-        if part.state == "covered" and part.id not in about and said:
-            number += 1
-            criteria.append(Criterion(id=f"c{number}", text=part.quote, part=part.id, tests=tests))
     return plan.model_copy(update={"criteria": criteria})
 
 
