@@ -26,6 +26,20 @@ def cases_for(tests: Sequence[TestCase], graph: GraphIR) -> tuple[TestCase, ...]
     return tuple(_as_started(case, graph) for case in cases)
 
 
+def held_for(tests: Sequence[TestCase], graph: GraphIR) -> dict[str, TestCase]:
+    """By the id of each test the case that is held for it. Tests that ask the same, as all do of a flow that starts by
+    a schedule, share the first one, which expects what each does.
+    """
+    cases: dict[str, TestCase] = {}
+    asked: dict[str, str] = {}
+    for test in tests:
+        case = _as_started(test, graph)
+        asks = asked[test.id] = case.model_dump_json(exclude={"id", "expect"})
+        first = cases.get(asks)
+        cases[asks] = first.model_copy(update={"expect": first.expect.and_also(case.expect)}) if first else case
+    return {id_: cases[asks] for id_, asks in asked.items()}
+
+
 def why_not_testable(case: TestCase, graph: GraphIR, *, in_copy: bool = False) -> str | None:
     """Reason why a test case cannot run here; None if it can. The copy of a flow that starts by a schedule is started
     by a message (`in_copy`), unless the schedule fills in a form.

@@ -15,7 +15,7 @@ from flowise_dev_agent.planning.passes.started_tests import started_tests
 from flowise_dev_agent.planning.passes.target import target
 from flowise_dev_agent.planning.pipeline import OF_FORM, OF_PROPOSAL, Review
 from flowise_dev_agent.planning.values import with_files_to_come
-from flowise_dev_agent.schemas.plan import Part, Plan, PlannedNode, PlannedValue, TestCase
+from flowise_dev_agent.schemas.plan import Criterion, Expectation, Part, Plan, PlannedNode, PlannedValue, TestCase
 from tests.support.requests import UPDATE, plan_request
 from tests.unit.agent.rig import BenchFlowise, plan
 from tests.unit.agent.test_update import made_for
@@ -389,3 +389,22 @@ def test_tests_are_shown_as_the_flow_starts_them(catalogue: NodeStore) -> None:
         given = planned("startAgentflow_0", values=values, tests=[TestCase(id="t1", turns=["Ada"])])
         (case,) = started_tests(PlanContext(plan=given, request=plan_request(catalogue))).plan.tests
         assert (case.turns, case.payload) == (turns, payload)
+
+
+@pytest.mark.parametrize(("start", "held"), [("scheduleInput", ["t1", "t4"]), ("chatInput", ["t1", "t2", "t4"])])
+def test_tests_that_ask_the_same_are_one_that_expects_what_each_does(
+    catalogue: NodeStore, start: str, held: list[str]
+) -> None:
+    values = {"startAgentflow_0.startInputType": start, "startAgentflow_0.scheduleDefaultInput": "Write it."}
+    tests = [
+        TestCase(id="t1", turns=["Ada"]),
+        TestCase(id="t2", turns=["Bob"]),
+        TestCase(id="t3", turns=["Ada"], expect=Expectation(contains=["Ada"])),
+        TestCase(id="t4", turns=["Ada"], human=["reject"]),
+    ]
+    criteria = [Criterion(id="c1", text="x", tests=["t3", "t2"]), Criterion(id="c2", text="y", tests=["t4"])]
+    given = planned("startAgentflow_0", values=values, tests=tests, criteria=criteria)
+    plan = started_tests(PlanContext(plan=given, request=plan_request(catalogue))).plan
+    assert [one.id for one in plan.tests] == held
+    assert plan.tests[0].expect.contains == ["Ada"]
+    assert [one.tests for one in plan.criteria] == [held[:-1], ["t4"]]
