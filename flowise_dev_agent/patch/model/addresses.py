@@ -33,6 +33,8 @@ _ODD: Final = re.compile(r"[\x00-\x20\x7f\\\"'`<>^|]")
 #: Expressions that Flowise or code resolves at run time.
 _EXPRESSION: Final = re.compile(r"\{\{([^{}]{0,200})\}\}")
 _AT_RUN_TIME: Final = re.compile(r"[{}$]")
+#: A path on the server, relative or absolute; two slashes begin a host.
+_PATH: Final = re.compile(r"\.{1,2}(?:[/\\]|$)|/(?![/\\])")
 _LONGEST = 300
 _SHOWN: Final = 60
 
@@ -68,10 +70,10 @@ def named_origin(text: str) -> str:
 
 
 def bare_address(text: str) -> list[Address]:
-    """Address without a scheme (`cache:6379`); an expression is returned as it is. A relative path is none."""
+    """Address without a scheme (`cache:6379`); an expression is returned as it is. A path is none."""
     value = _condensed(text)
     plain = value.translate(_DROPPED).strip(_CONTROLS)
-    if not plain or re.match(r"\.{1,2}(?:[/\\]|$)", plain):
+    if not plain or _PATH.match(plain):
         return []
     authority = _match(_AUTHORITY, plain.lstrip("/\\"))
     if not authority:

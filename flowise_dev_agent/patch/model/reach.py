@@ -83,12 +83,15 @@ class Acting(NamedTuple):
 def acting(path: str, value: JsonValue, schema: NodeSchema | None) -> Iterator[Acting]:
     """Values that act, wherever they stand in the value of a field: in rows, nested settings and JSON."""
     names = _SEGMENTS.findall(path) or [""]
-    kinds = [kind_of(names[0], definition_of(schema, path), schema.name if schema else "")]
+    definition, type_ = definition_of(schema, path), schema.name if schema else ""
+    kinds = [kind_of(names[0], definition, type_)]
     kinds += [_kind_inside(name, around) for around, name in pairwise(names)]
     if kind := next((kind for kind in kinds if kind in GUARDED), None):
         yield from _filled(kind, path, value)
     else:
-        yield from _acting_inside(path, value, kinds[-1], 0)
+        yield from _acting_inside(
+            path, value, FieldKind.ADDRESS if _is_address(path, definition, type_) else kinds[-1], 0
+        )
 
 
 def _acting_inside(path: str, value: JsonValue, kind: FieldKind, deep: int) -> Iterator[Acting]:

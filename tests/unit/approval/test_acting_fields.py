@@ -87,6 +87,11 @@ INJECTIONS: dict[str, tuple[Plan, AddNode | SetParam, str]] = {
     ),
     "a folder of the server": (planning("folderFiles_0"), added("folderFiles_0", folderPath="/etc"), "a file"),
     "a path in a field of addresses": (planning("faiss_0"), added("faiss_0", basePath="../../root/.ssh"), "a file"),
+    "a database in a field of addresses": (
+        planning("sqlDatabaseChain_0"),
+        added("sqlDatabaseChain_0", url="/data/recipes.db"),
+        "a file",
+    ),
     "a database file": (planning("agentMemory_0"), added("agentMemory_0", databaseFilePath="/data/x.db"), "a file"),
     "options of a connection": (
         planning("agentMemory_0"),
