@@ -89,6 +89,7 @@ def verdict_of(judgements: Sequence[Judgement]) -> Verdict:
         reason=kept.reason,
         fix=kept.fix,
         notes=kept.notes,
+        faults=kept.faults,
         failed_trials=kept.failed_trials,
         criteria=[
             CriterionVerdict(

@@ -177,6 +177,7 @@ class Judgement(Contract):
     fix: str = ""
     criteria: list[CriterionVote] = Field(default_factory=list)
     notes: list[str] = Field(default_factory=list, description="one short remark per trial, in order")
+    faults: list[str] = Field(default_factory=list, description="faults of the flow that no criterion names")
     failed_trials: list[int] = Field(default_factory=list, description="numbers of the trials that fail, from 1")
 
 
@@ -235,6 +236,9 @@ class Verdict(Versioned, Worded):
     reason: str = ""
     fix: str = ""
     notes: list[str] = Field(default_factory=list, description="One short remark per trial, in order.")
+    faults: list[str] = Field(
+        default_factory=list, description="Faults of the flow that a model saw and that no criterion names."
+    )
     failed_trials: list[int] = Field(default_factory=list, description="Numbers of the trials that fail, from 1.")
     pass_k: PassK | None = None
     headline: Headline | None = None
@@ -276,6 +280,7 @@ class Verdict(Versioned, Worded):
     def in_titles(self, titles: Mapping[str, str]) -> "Verdict":
         """Verdict for people: in what models wrote, nodes have their titles in place of their ids."""
         update: dict[str, Any] = {
+            "faults": [titled(fault, titles) for fault in self.faults],
             "criteria": [_titled(one, titles, "text", "reason") for one in self.criteria],
             "parts": [_titled(one, titles, "reason") for one in self.parts],
         }

@@ -111,7 +111,7 @@ def beside_blocked(verdict: Verdict, blocked: Verdict) -> Verdict:
     shown = [number for number in verdict.failed_trials if number not in blocked.failed_trials]
     if not verdict.done and verdict.category in FLOW_BUGS and (shown or not verdict.failed_trials):
         return verdict.model_copy(update={"failed_trials": sorted({*shown, *blocked.failed_trials})})
-    return blocked.model_copy(update={"criteria": verdict.criteria, "notes": verdict.notes})
+    return blocked.model_copy(update={"criteria": verdict.criteria, "notes": verdict.notes, "faults": verdict.faults})
 
 
 def _by_text(text: str) -> VerdictCategory | None:

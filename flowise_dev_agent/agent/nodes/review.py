@@ -30,6 +30,7 @@ from flowise_dev_agent.planning.details import titles_of
 from flowise_dev_agent.planning.remarks import is_remark
 from flowise_dev_agent.planning.to_do import to_do
 from flowise_dev_agent.publish import changes
+from flowise_dev_agent.sanitize import shortened
 from flowise_dev_agent.schemas.change import Difference, RepairedValue
 from flowise_dev_agent.schemas.interrupts import FlowLink, Option, ResultReviewData, ResultReviewInterrupt
 from flowise_dev_agent.schemas.verdict import Level, TestedIteration, Trial, Verdict
@@ -39,6 +40,7 @@ from flowise_dev_agent.texts import lines, sentences, text
 
 #: Most reasons for what was not shown that the message of a review tells; its verdict has all.
 _MOST_REASONS = 3
+_FAULT_CHARS: Final = 300
 #: Levels of what is shown that a test in which everything ran is above.
 _WEAKER: Final[Sequence[Level]] = ("simulated", "person", "setting")
 #: Most lines of a review on ways through the flow; its verdict has all.
@@ -185,6 +187,7 @@ def _result_review(
         said = [*said, state.patch.nothing_to_change]
     if verdict:
         said += [text("interrupt.not_done", listed=one) for one in verdict.not_done()[:_MOST_REASONS]]
+        said += [text("interrupt.fault", fault=shortened(one, _FAULT_CHARS)) for one in verdict.faults[:_MOST_REASONS]]
     if left:
         said[1:1] = [text("interrupt.to_do"), *left]
     if added := sum(trial.test not in {case.id for case in tested_plan(state).tests} for trial in judged):

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -18,9 +19,10 @@ from flowise_dev_agent.errors import (
 from flowise_dev_agent.flowise.models import Credential
 from flowise_dev_agent.knowledge.credential_store import CredentialStore
 from flowise_dev_agent.patch import AddNode, BindCredential, Connect, Finding, NodeSchema, PatchOp, SetParam
+from flowise_dev_agent.planning.votes import verdict_of
 from flowise_dev_agent.schemas.plan import Approach, Intent, PlannedNode
 from flowise_dev_agent.schemas.usage import Usage
-from flowise_dev_agent.schemas.verdict import Verdict
+from flowise_dev_agent.schemas.verdict import Judgement, Verdict
 from tests.unit.agent.rig import OPENAI, OTHER_OPENAI, Bench, plan
 
 
@@ -406,6 +408,26 @@ async def test_a_result_names_nodes_by_their_titles_and_repairs_by_their_ids() -
     kept = (await bench.state()).review.verdict
     assert kept
     assert kept.reason == "conversationChain_0 is rude"
+
+
+def told_in(code: Any) -> Iterator[Any]:
+    """A coded text and those in its parameters."""
+    if isinstance(code, dict):
+        yield code
+        for one in code.get("params", {}).values():
+            yield from told_in(one)
+
+
+@pytest.mark.parametrize("blocked", [False, True])
+async def test_a_fault_that_no_criterion_names_is_in_the_message_of_the_result(blocked: bool, bench: Bench) -> None:
+    told = Judgement(done=True, faults=["conversationChain_0 never ran", *"bcd"])
+    bench.reasoner.verdicts = [verdict_of([told])]
+    if blocked:
+        bench.flowise.answers["Hello"] = FlowiseServerError("Error: Missing credentials. Please pass an `apiKey`")
+    await bench.start()
+    review = await bench.answer(action="approve")
+    said = [one for one in told_in(review["texts"]["message"]) if one["code"] == "interrupt.fault"]
+    assert [one["params"] for one in said] == [{"fault": f} for f in ("Conversation Chain never ran", "b", "c")]
 
 
 async def test_a_slow_answer_is_a_timeout_and_not_a_flow_bug(bench: Bench) -> None:
