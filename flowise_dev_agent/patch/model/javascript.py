@@ -1,6 +1,7 @@
 """JavaScript of functions and tools: its syntax tree, and whether it may reach something else."""
 
 import re
+from collections import Counter
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
@@ -38,7 +39,20 @@ _NAMES: Final = frozenset(
 )
 #: Node type -> its field with a key.
 _KEYS: Final = {"subscript_expression": "index", "pair": "key", "pair_pattern": "key"}
+#: Node types that give a name a meaning, the declaration of a constant among them.
+_BINDING: Final = frozenset(
+    {
+        *("variable_declarator", "formal_parameters", "arrow_function", "catch_clause", "for_in_statement"),
+        *("array_pattern", "object_pattern", "pair_pattern", "rest_pattern", "assignment_pattern"),
+        *("object_assignment_pattern", "function_declaration", "function_expression", "class_declaration", "class"),
+        *("generator_function_declaration", "generator_function"),
+    }
+)
 _STATEMENTS: Final = frozenset({"this", "import", "import_statement", "with_statement"})
+#: Types of nodes of a table: it holds no code.
+_LITERALS: Final = frozenset(
+    {"string", "number", "true", "false", "null", "unary_expression", "array", "object", "pair", "comment"}
+)
 #: Keys that are put together only while the code runs.
 _BUILT: Final = frozenset({"string", "template_string", "regex", "call_expression", "new_expression"})
 
@@ -55,8 +69,10 @@ def reaches_out(code: str) -> bool:
     """
     if len(code) > MOST_CHARS:
         return True
+    root = parsed(_LINE_ENDS.sub("\n", code))
+    tables = _tables(root)
     # Each node, and whether it is part of a key.
-    queue = [(parsed(_LINE_ENDS.sub("\n", code)), False)]
+    queue = [(root, False)]
     while queue:
         node, in_key = queue.pop()
         if _leads_out(node) or (in_key and node.type in _BUILT and not _is_of_math(node)):
@@ -67,8 +83,45 @@ def reaches_out(code: str) -> bool:
             return True
         if node.type == "computed_property_name":
             in_key = True
-        queue.extend((child, in_key or (child == key and not said)) for child in node.children)
+        searched = node.child_by_field_name("object") if node.type == "subscript_expression" else None
+        is_search = searched is not None and searched.type == "identifier" and _text(searched) in tables
+        queue.extend((child, in_key or (child == key and not said and not is_search)) for child in node.children)
     return False
+
+
+def _tables(root: "Node") -> set[str]:
+    """Constants of literals alone, whose names mean nothing else in the code. One look-up in such a table gives one of
+    its values, or what each object has: what leads further is a name of its own, or a second look-up.
+    """
+    bound: Counter[str] = Counter()
+    found: set[str] = set()
+    queue = [root]
+    while queue:
+        node = queue.pop()
+        queue.extend(node.children)
+        if node.type == "variable_declarator":
+            name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
+            is_constant = node.parent is not None and node.parent.children[0].type == "const"
+            if name is not None and value is not None and is_constant and _is_literal(value):
+                found.add(_text(name))
+        if node.type in _BINDING:
+            bound.update(_text(child) for child in node.children if child.type in _NAMES)
+    return {name for name in found if bound[name] == 1}
+
+
+def _is_literal(value: "Node") -> bool:
+    if value.type not in ("object", "array"):
+        return False
+    queue = [value]
+    while queue:
+        node = queue.pop()
+        if node.is_named and node.type not in _LITERALS:
+            # Names of keys, and the pieces of a text.
+            inside = node.parent.type if node.parent is not None else ""
+            if (inside, node.type) != ("pair", "property_identifier") and inside != "string":
+                return False
+        queue.extend(node.children)
+    return True
 
 
 def _leads_out(node: "Node") -> bool:

@@ -34,6 +34,13 @@ OUTSIDE = [
     "const { 'constructor': make } = []; return make",
     "const { ['con' + 'structor']: make } = []; return make",
     "return Object.getPrototypeOf([])",
+    "const t = { a: 1 }; const more = (t) => t[$k.slice(1)]; return more",
+    "const t = { a: 1 }; { const t = []; return t[$k.slice(1)]; }",
+    "let t = { a: 1 }; t = []; return t[$k.slice(1)]",
+    "const t = { a: [].map }; return t[$k.slice(1)]",
+    "const t = { a }; return t[$k.slice(1)]",
+    "const t = { a: 1 }; return t[$k.slice(1)][$k.slice(2)]",
+    "const t = { a: 1 }; return t[$k.slice(1)].constructor",
     "return eval('1')",
     "return new Function('return 1')()",
     "return 1; //" + "x" * MOST_CHARS,
@@ -50,6 +57,8 @@ INSIDE = [
     "const [minutes, seconds] = $pace.split(':').map(Number); return `${minutes}:${seconds}`;",
     "try { return new Date($day).toISOString(); } catch (error) { return 'no day: ' + error.message; }",
     "return {{ question }}.length;",
+    "const digits = { DE: 22, 'AT': 20, list: ['a', null] }; return digits[$iban.trim().slice(0, 2)];",
+    "const days = ['Sun', 'Mon']; return days[new Date($day).getDay()];",
 ]
 
 
