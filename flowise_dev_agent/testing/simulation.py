@@ -19,6 +19,7 @@ from flowise_dev_agent.flowise.models import Prediction
 from flowise_dev_agent.patch import GraphIR, NodeSchema, Schemas
 from flowise_dev_agent.patch.model.json_text import inner_json
 from flowise_dev_agent.patch.model.node import FlowNode, init_node
+from flowise_dev_agent.patch.model.values import without_markup
 from flowise_dev_agent.patch.validate.http_bodies import unreadable_json
 from flowise_dev_agent.publish import uploaded_file
 from flowise_dev_agent.schemas.base import JsonObject, JsonValue
@@ -37,6 +38,8 @@ _SCHEDULE: Final = "scheduleInput"
 _ROWS: Final = "agentTools"
 _ROW_TOOL: Final = "agentSelectedTool"
 _STEP_TOOL: Final = "toolAgentflowSelectedTool"
+#: Variable of a text, and the last name in it.
+_VARIABLE: Final = re.compile(r"\{\{\s*(?:[^{}]*\.)?([^{}.]*?)\s*\}\}")
 #: Beginning of the keys in the state of a flow that hold what is read of a stand-in.
 _STATE: Final = "simulated_"
 #: Steps that a function can stand in for, and their fields with the update of the state.
@@ -371,7 +374,8 @@ def _by_name(rows: object, what: str) -> Mapping[str, Any]:
 def _action(node: FlowNode) -> str:
     """Action of a step on the world, for people."""
     if node.name == effects.HTTP:
-        return f"{node.inputs.get('method') or 'GET'} {node.inputs.get('url') or ''}".rstrip()
+        address = _VARIABLE.sub(r"{\1}", without_markup(str(node.inputs.get("url") or "")))
+        return f"{node.inputs.get('method') or 'GET'} {address}".rstrip()
     return node.label or str(node.inputs.get(_STEP_TOOL) or node.id)
 
 
