@@ -8,7 +8,15 @@ from pydantic import JsonValue
 from flowise_dev_agent.approval.agreed_values import field_of, steps_of
 from flowise_dev_agent.patch import Schemas
 from flowise_dev_agent.patch.model.nested import Steps, value_at, with_value
-from flowise_dev_agent.schemas.plan import BESIDE_NODES, AmendAnswer, Part, Plan, PlannedNode, PlannedValue
+from flowise_dev_agent.schemas.plan import (
+    BESIDE_NODES,
+    AmendAnswer,
+    NamedConnection,
+    Part,
+    Plan,
+    PlannedNode,
+    PlannedValue,
+)
 
 
 def amended(
@@ -23,9 +31,7 @@ def amended(
         answer = answer.model_copy(update={"removals": [id_ for id_ in answer.removals if id_ not in dropped]})
     touched = {*answer.removals, *(node.node_id for node in answer.nodes), *(value.node_id for value in answer.values)}
     known = {node.node_id for node in plan.nodes}
-    gone = {(one.source, one.target) for one in answer.disconnections}
-    drawn = [one for one in plan.connections if (one.source, one.target) not in gone]
-    planned = {(one.source, one.target) for one in plan.connections}
+    drawn = [one for one in plan.connections if not any(cut.takes(one) for cut in answer.disconnections)]
     return plan.model_copy(
         update={
             "nodes": [*plan.nodes, *(node for node in answer.nodes if node.node_id not in known)],
@@ -38,7 +44,7 @@ def amended(
                 *(
                     one
                     for one in answer.disconnections
-                    if one not in plan.disconnections and (one.source, one.target) not in planned
+                    if one not in plan.disconnections and not any(one.takes(line) for line in plan.connections)
                 ),
             ],
             "values": _with_values(plan.values, answer.values),
@@ -84,7 +90,11 @@ def _holds(one: PlannedValue, new: PlannedValue, steps: Steps) -> bool:
 
 
 def _without_nodes(plan: Plan, dropped: Collection[str], reason: str, schemas: Schemas) -> Plan:
-    """Remove nodes from the plan, with the values, credentials and parts that only they needed."""
+    """Remove nodes from the plan, with the values, credentials and parts that only they needed. Its lines close over
+    them, and one of the flow that made room for them stays.
+    """
+    lines = _closed(plan.connections, dropped)
+    back = {one.ends for one in lines if one not in plan.connections} & {one.ends for one in plan.disconnections}
     nodes = [node for node in plan.nodes if node.node_id not in dropped]
     values = [value for value in plan.values if value.node_id not in dropped]
     gone = _taken_by([node for node in plan.nodes if node not in nodes], plan.values, schemas)
@@ -119,11 +129,28 @@ def _without_nodes(plan: Plan, dropped: Collection[str], reason: str, schemas: S
             "credential_requirements": [
                 type_ for type_ in plan.credential_requirements if type_ in stays or type_ not in gone
             ],
-            "connections": [one for one in plan.connections if not {one.source, one.target} & {*dropped}],
+            "connections": [one for one in lines if one.ends not in back],
+            "disconnections": [one for one in plan.disconnections if one.ends not in back],
             "parts": parts,
             "tests": tests,
         }
     )
+
+
+def _closed(lines: Sequence[NamedConnection], dropped: Collection[str]) -> list[NamedConnection]:
+    """Lines with what leads to a dropped node leading to the one node behind it; none where there are several."""
+    behind: defaultdict[str, set[str]] = defaultdict(set)
+    for one in lines:
+        behind[one.source].add(one.target)
+    closed: list[NamedConnection] = []
+    for one in lines:
+        target, seen = one.target, set[str]()
+        while target in dropped and target not in seen and len(behind[target]) == 1:
+            seen.add(target)
+            (target,) = behind[target]
+        if one.source not in dropped and target not in dropped:
+            closed.append(one.model_copy(update={"target": target}) if seen else one)
+    return closed
 
 
 def _taken_by(nodes: Sequence[PlannedNode], values: Iterable[PlannedValue], schemas: Schemas) -> set[str]:

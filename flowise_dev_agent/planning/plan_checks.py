@@ -14,6 +14,7 @@ from flowise_dev_agent.patch.model.nested import CREDENTIAL_KEY, parse_path, val
 from flowise_dev_agent.patch.model.suggest import ALIKE, closest
 from flowise_dev_agent.planning.plan_findings import lost_texts, unclear_addresses
 from flowise_dev_agent.planning.planned_lines import checked_lines
+from flowise_dev_agent.planning.preview import planned_flow
 from flowise_dev_agent.planning.requests import PatchRequest, PlanRequest
 from flowise_dev_agent.sanitize import shortened
 from flowise_dev_agent.schemas.plan import (
@@ -67,7 +68,8 @@ def checked_plan(plan: Plan, request: PlanRequest, accounts: Sequence[PartAccoun
         if request.previous
         else set[str]()
     )
-    lines, no_lines = _lines_that_go(plan, request)
+    former = request.previous.disconnections if request.previous else ()
+    lines, no_lines = _lines_that_go(plan.disconnections, request.flow.graph, former)
     problems += no_lines
     removals = [id_ for id_ in plan.removals if id_ not in done]
     plan = plan.model_copy(update={"removals": removals, "disconnections": lines})
@@ -135,25 +137,40 @@ def _with_former(plan: Plan, previous: Plan) -> Plan:
     return plan.model_copy(update=beside)
 
 
-def _lines_that_go(plan: Plan, request: PlanRequest) -> tuple[list[NamedConnection], list[str]]:
-    """Lines that the plan takes away, each with its input, and problems with those that the flow does not have.
-
-    Lines that an earlier plan of the session has taken away are left out.
+def _lines_that_go(
+    named: Sequence[NamedConnection], graph: GraphIR, former: Sequence[NamedConnection]
+) -> tuple[list[NamedConnection], list[str]]:
+    """Lines of a flow that are to go, each once with its input and a step's branch, and problems with those that it
+    does not have. Those that were taken away before are left out.
     """
     lines: list[NamedConnection] = []
     problems: list[str] = []
-    gone = {(one.source, one.target) for one in request.previous.disconnections} if request.previous else set()
-    for wanted in plan.disconnections:
+    gone = {(one.source, one.target) for one in former}
+    for wanted in named:
         ends = (wanted.source, wanted.target)
-        source = request.flow.graph.node(wanted.source)
-        branch = source.output_called(wanted.output) if source and source.is_agentflow and wanted.output else None
-        inputs = [
-            edge.input_name
-            for edge in request.flow.graph.edges
+        source = graph.node(wanted.source)
+        step = source if source and source.is_agentflow else None
+        outputs = step.outputs if step and len(step.outputs) > 1 else ()
+        branch = step.output_called(wanted.output) if step and outputs and wanted.output else None
+        if outputs and wanted.output and branch is None:
+            names = ", ".join(output.label for output in outputs)
+            problems.append(f"`disconnections`: '{ends[0]}' has no branch {wanted.output!r}, only {names}.")
+            continue
+        there = [
+            edge
+            for edge in graph.edges
             if (edge.source, edge.target) == ends and (branch is None or edge.output_name == branch.name)
         ]
-        chosen = [one for one in inputs if not (wanted.input and one) or one.casefold() == wanted.input.casefold()]
-        lines += [wanted.model_copy(update={"input": one}) for one in dict.fromkeys(chosen)]
+        inputs = [edge.input_name for edge in there]
+        chosen = [
+            edge
+            for edge in there
+            if not (wanted.input and edge.input_name) or edge.input_name.casefold() == wanted.input.casefold()
+        ]
+        for edge in chosen:
+            output = edge.output_name if outputs else "" if step else wanted.output
+            line = wanted.model_copy(update={"output": output, "input": edge.input_name})
+            lines += [] if line in lines else [line]
         if inputs and not chosen:
             into = ", ".join(f"`{one}`" for one in dict.fromkeys(inputs))
             problems.append(
@@ -291,11 +308,14 @@ def checked_amendment(answer: AmendAnswer, request: PatchRequest) -> AmendAnswer
     problems += [finding.text for finding in lost_texts(answer.values, request)]
     lines = answer.connections
     if request.plan.flow_kind == "AGENTFLOW" and not problems:
-        gone = {(one.source, one.target) for one in answer.disconnections}
+        now = planned_flow(request.plan, request.flow.graph, request.nodes.schemas).graph
+        gone, no_lines = _lines_that_go(answer.disconnections, now, request.plan.disconnections)
+        problems += no_lines
+        answer = answer.model_copy(update={"disconnections": gone})
         drawn = [
             one
             for one in request.plan.connections
-            if (one.source, one.target) not in gone and not {one.source, one.target} & taken_back
+            if not any(cut.takes(one) for cut in gone) and not {one.source, one.target} & taken_back
         ]
         whole = request.plan.model_copy(
             update={

@@ -280,6 +280,15 @@ class NamedConnection(Contract):
     target: str
     input: str = ""
 
+    @property
+    def ends(self) -> tuple[str, str, str]:
+        """Source, branch and target."""
+        return self.source, self.output, self.target
+
+    def takes(self, line: "NamedConnection") -> bool:
+        """True if a cut takes this line away: with no branch, that of each."""
+        return (self.source, self.target) == (line.source, line.target) and self.output in ("", line.output)
+
 
 class _Proposed(Contract):
     """Fields that every plan has, whether a model or code wrote it."""

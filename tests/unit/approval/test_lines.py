@@ -6,8 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from flowise_dev_agent.approval.amending import amended
 from flowise_dev_agent.approval.binding import beyond_approval, capability_of
 from flowise_dev_agent.approval.lines import before_approval, rerouted
+from flowise_dev_agent.approval.manual_edits import with_ops
 from flowise_dev_agent.approval.ops import compiled, completed
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.models.parsing import UnusableOutputError
@@ -26,10 +28,11 @@ from flowise_dev_agent.patch import (
 from flowise_dev_agent.patch.views.graph_view import GraphView
 from flowise_dev_agent.planning.details import plan_details
 from flowise_dev_agent.planning.permissions import capability_words
-from flowise_dev_agent.planning.plan_checks import checked_plan
-from flowise_dev_agent.planning.planned_lines import with_following_lines
+from flowise_dev_agent.planning.plan_checks import checked_amendment, checked_plan
+from flowise_dev_agent.planning.planned_lines import Line, lines_of, with_following_lines, without_way
 from flowise_dev_agent.planning.preview import planned_flow
-from flowise_dev_agent.schemas.plan import LineChange, NamedConnection, Plan
+from flowise_dev_agent.planning.requests import PatchRequest
+from flowise_dev_agent.schemas.plan import AmendAnswer, LineChange, NamedConnection, Plan
 from flowise_dev_agent.texts import say
 from tests.support.requests import UPDATE, plan_request
 from tests.unit.agent.test_plan_binding import CHAT, contract, planned, value
@@ -339,6 +342,67 @@ def test_p85_a_line_that_goes_is_of_one_branch_and_shown_with_it(catalogue: Node
     assert outside([cut(ASK, CALL, "0")], wanted, catalogue, both)
     wanted = wanted.model_copy(update={"capability": capability})
     assert any("(rejected) to HTTP" in one for one in plan_details(wanted, base, schemas=catalogue.schemas).allows)
+
+
+@pytest.mark.parametrize("output", ["bogus", "2", "approve"])
+def test_p85_a_line_that_goes_names_a_branch_that_is_there(output: str, catalogue: NodeStore) -> None:
+    base = compile_ops(GraphIR.empty(), FLOW, catalogue.schemas).graph
+    wanted = contract(planned(ASK), disconnections=[{"source": ASK, "output": output, "target": CODE}])
+    with pytest.raises(UnusableOutputError, match="no branch"):
+        checked_plan(wanted, plan_request(catalogue, "x", intent=UPDATE, flow=GraphView(base)))
+
+
+def test_p85_a_line_that_goes_is_said_once_in_all_its_spellings(catalogue: NodeStore) -> None:
+    base = compile_ops(GraphIR.empty(), FLOW, catalogue.schemas).graph
+    cuts = [{"source": ASK, "output": output, "target": CODE} for output in ("0", "proceed", "Proceed", "")]
+    cuts += [{"source": DRAFT, "output": output, "target": CHECK} for output in ("", "0", "anything")]
+    checked = checked_plan(
+        contract(planned(ASK), disconnections=cuts),
+        plan_request(catalogue, "x", intent=UPDATE, flow=GraphView(base)),
+    )
+    assert [one.ends for one in checked.disconnections] == [(ASK, "0", CODE), (DRAFT, "", CHECK)]
+
+
+def test_p85_an_amendment_cuts_the_branch_that_it_names(catalogue: NodeStore) -> None:
+    base = compile_ops(GraphIR.empty(), FLOW, catalogue.schemas).graph
+    rejected = {"source": ASK, "output": "1", "target": CODE}
+    plan = whole(contract(planned(ASK), connections=[rejected]), base, catalogue)
+    request = PatchRequest(requirement="x", plan=plan, nodes=catalogue, target=None, flow=GraphView(base))
+
+    def lines_after(output: str) -> set[str]:
+        cut_ = NamedConnection(source=ASK, output=output, target=CODE)
+        answer = checked_amendment(AmendAnswer(disconnections=[cut_], reason="x"), request)
+        wider = amended(plan, answer, [], catalogue.schemas)
+        return {
+            one.output for one in lines_of(planned_flow(wider, base, catalogue.schemas).graph) if one.target == CODE
+        }
+
+    assert lines_after("proceed") == {"1"}
+    assert lines_after("reject") == {"0"}
+    with pytest.raises(UnusableOutputError, match="no branch"):
+        lines_after("bogus")
+
+
+@pytest.mark.parametrize("by_hand", [True, False])
+def test_p85_lines_close_over_a_new_step_that_is_taken_back(by_hand: bool, catalogue: NodeStore) -> None:
+    base = compile_ops(GraphIR.empty(), FLOW, catalogue.schemas).graph
+
+    def left(plan: Plan, *ids: str) -> tuple[list[str], set[Line], set[Line]]:
+        plan = whole(plan, base, catalogue)
+        narrower = (
+            with_ops(plan, [RemoveNode(node_id=id_) for id_ in ids], base, catalogue.schemas)
+            if by_hand
+            else amended(plan, AmendAnswer(removals=[*ids], reason="x"), [], catalogue.schemas)
+        )
+        after, before = lines_of(planned_flow(narrower, base, catalogue.schemas).graph), lines_of(base)
+        return without_way(narrower, base, catalogue.schemas), after - before, before - after
+
+    assert left(BETWEEN, NEW) == ([], set(), set())
+    assert left(TWO, NEW, NEXT) == ([], set(), set())
+    one = {Line(DRAFT, "", NEXT), Line(NEXT, "", CHECK)}
+    assert left(TWO, NEW) == ([], one, {Line(DRAFT, "", CHECK)})
+    behind = contract(planned(NEW, existing=False), disconnections=[{"source": ASK, "output": "0", "target": CODE}])
+    assert left(behind, NEW) == ([], set(), set())
 
 
 def test_p85_a_title_hides_no_type(catalogue: NodeStore) -> None:
