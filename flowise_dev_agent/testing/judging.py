@@ -56,6 +56,7 @@ def judged(
     the steps they reached alone. `original` is the flow before the session, None for a new one. `tools` as in
     `TestedFlow.of`.
     """
+    agreed = {item.id for item in plan.criteria}
     plan = to_judge(plan) if by_model else plan
     expects = {case.id: case.expect for case in plan.tests}
     graph = GraphIR.from_flow_data(flow_data)
@@ -79,10 +80,12 @@ def judged(
         trials = [] if item.settings and not item.tests and not item.not_tested else _trials_of(item, shown)
         if trials or not item.settings:
             found = _criterion(item, trials, votes.get(item.id), failed, None if by_model else unjudged)
+            found = _seen_anyhow(found, item)
             part = parts_by_id.get(item.part or "")
             found = _filled_in(found, trials, part, change)
             # Nodes that stay or go show themselves.
-            if part and not part.values and item.not_tested and not item.tests and (read := change.read_off(part)):
+            settled = part and not part.values and item.not_tested and found.state != "shown"
+            if part and settled and (read := change.read_off(part)):
                 found, trials = found.model_copy(update={"state": "shown", "reason": read}), []
             # What no trial could show, the flow itself may.
             if found.state in ("not_tested", "not_shown") and item.settings and not item.not_tested:
@@ -92,6 +95,7 @@ def judged(
             found = _by_settings(item, change)
         criteria.append(_with_level(found, trials))
     parts = [_part(part, criteria, change) for part in plan.parts]
+    criteria = [one for one in criteria if one.id in agreed]
     criteria += _unreached(graph, [*traces, *beside], first=len(criteria) + 1)
     headline = _headline(verdict, criteria, parts, results)
     simulated = list(dict.fromkeys(one for trial in results for one in trial.simulated))
@@ -107,14 +111,26 @@ def judged(
 
 
 def to_judge(plan: Plan) -> Plan:
-    """Plan whose tests also have to show each criterion that names a text for a model and no test."""
+    """Plan whose tests also have to show what is only said to a model: each such criterion, and each part that a prompt
+    carries and that no criterion is about, in the person's words. A criterion without a test may be shown by any.
+    """
     tests = [case.id for case in plan.tests]
+    if not tests:
+        return plan
     criteria = [
         one.model_copy(update={"tests": tests})
-        if one.settings and not (one.tests or one.not_tested) and all(map(PROSE.search, one.settings))
+        if not one.tests and (not one.settings if one.not_tested else all(map(PROSE.search, one.settings)))
         else one
         for one in plan.criteria
     ]
+    about = {one.part for one in criteria}
+    shown_by = {path for one in criteria for path in one.settings}
+    number = max((int(one.id[1:]) for one in criteria), default=0)
+    for part in plan.parts:
+        said = [path for path in part.values if PROSE.search(path) and path not in shown_by]
+        if part.state == "covered" and part.id not in about and said:
+            number += 1
+            criteria.append(Criterion(id=f"c{number}", text=part.quote, part=part.id, tests=tests))
     return plan.model_copy(update={"criteria": criteria})
 
 
@@ -278,6 +294,15 @@ def _criterion(
     if len(evidence) == len(held):
         return given("shown", "", evidence)
     return given("not_shown", unjudged)
+
+
+def _seen_anyhow(verdict: CriterionVerdict, criterion: Criterion) -> CriterionVerdict:
+    """Verdict on a criterion that by the plan no test shows: only what a judge saw all the same counts."""
+    by_judge = verdict.state == "shown" or (verdict.state, verdict.judged_by) == ("failed", "model")
+    if not criterion.not_tested or by_judge:
+        return verdict
+    update = {"state": "not_tested", "reason": criterion.not_tested, "evidence": [], "judged_by": "code"}
+    return verdict.model_copy(update=update)
 
 
 def _is_beside_fallback(evidence: Evidence, criterion: Criterion, trials: Iterable[Shown]) -> bool:

@@ -127,15 +127,23 @@ def test_a_text_that_the_flow_answers_with_is_not_said_to_the_model(name: str, i
     assert bool(PROSE.search(name)) is in_prompt
 
 
-def test_the_words_of_a_part_are_no_criterion_that_a_judge_is_asked_about() -> None:
+@pytest.mark.parametrize(
+    ("state", "part_state", "level"), [("shown", "done", "verified"), ("not_shown",) * 2 + (None,)]
+)
+def test_the_judge_is_asked_about_a_part_that_only_a_prompt_carries(
+    state: Any, part_state: str, level: str | None
+) -> None:
     said = Criterion(id="c1", text="It remembers the name.", tests=["t1"])
     asked = Part(id="p1", quote="rhyme", state="covered", values=["chain_0.systemMessage"])
     contract = agreed(criteria=[said], parts=[asked], values=[PROMPT])
-    assert to_judge(contract) == contract
-    made = outcome(contract, given=vote())
-    assert ([one.id for one in made.criteria], made.parts[0].state) == (["c1"], "not_shown")
-    about = agreed(criteria=[said.model_copy(update={"part": "p1"})], parts=[asked], values=[PROMPT])
-    assert outcome(about, given=vote()).parts[0].state == "done"
+    assert [(one.id, one.text, one.tests) for one in to_judge(contract).criteria[1:]] == [("c2", "rhyme", ["t1"])]
+    given = vote()
+    given.criteria.append(given.criteria[0].model_copy(update={"id": "c2", "state": state}))
+    made = outcome(contract, given=given)
+    assert (made.parts[0].state, made.parts[0].level) == (part_state, level)
+    # The person agreed to one criterion; without a judge nothing shows the part.
+    assert [one.id for one in made.criteria] == ["c1"]
+    assert outcome(contract, by_model=False).parts[0].state == "not_shown"
 
 
 def test_the_judge_is_not_asked_about_what_a_setting_or_a_criterion_shows() -> None:
@@ -270,6 +278,27 @@ def test_no_setting_shows_a_criterion_that_the_plan_says_is_not_tested() -> None
         made = outcome(contract.model_copy(update={"criteria": criteria}).linked())
         # The part is what is set, which the flow itself shows.
         assert (made.headline, made.criteria[1].state, made.parts[0].state) == ("runs", "not_tested", "done")
+
+
+@pytest.mark.parametrize(
+    ("quote", "state", "found"),
+    [
+        ("You said Eva", "shown", "shown"),
+        ("You said Ada", "shown", "not_tested"),
+        ("You said Eva", "not_shown", "not_tested"),
+        ("You said Eva", "failed", "failed"),
+    ],
+)
+def test_a_judge_may_see_what_by_the_plan_no_test_shows(quote: str, state: Any, found: str) -> None:
+    why = Criterion(id="c2", text="It goes back.", not_tested="No question makes it go back.")
+    contract = agreed(criteria=[Criterion(id="c1", text="It remembers the name.", tests=["t1"]), why])
+    given = vote()
+    given.criteria.append(vote(quote, state).criteria[0].model_copy(update={"id": "c2"}))
+    made = outcome(contract, given=given)
+    assert made.criteria[1].state == found
+    assert outcome(contract, by_model=False).criteria[1].state == "not_tested"
+    broken = trial(passed=False, category="LOGIC", error="It fails.")
+    assert outcome(contract, broken).criteria[1].state == "not_tested"
 
 
 @pytest.mark.parametrize(
