@@ -85,7 +85,7 @@ def _text(store: NodeStore, kind: FlowKind | None, *, names_only: bool) -> str:
     return "\n".join([*lines, *([f"{_DEPRECATED} {', '.join(old)}"] if old and not names_only else [])])
 
 
-_DEPRECATED: Final = "DEPRECATED, only where the flow or the person has them:"
+_DEPRECATED: Final = "DEPRECATED, only where the flow or person has them or nothing else does it:"
 
 
 def _is_for(schema: NodeSchema, kind: FlowKind | None) -> bool:

@@ -86,9 +86,7 @@ def checked_plan(plan: Plan, request: PlanRequest, accounts: Sequence[PartAccoun
         existing = (node.existing and (from_pattern or there is not None)) or (
             there == schema.name and node.node_id in earlier
         )
-        # Only the steps of an agentflow have titles of their own.
-        label = node.label if schema.is_agentflow else ""
-        nodes.append(node.model_copy(update={"node_name": schema.name, "existing": existing, "label": label}))
+        nodes.append(node.model_copy(update={"node_name": schema.name, "existing": existing}))
         if not existing or from_pattern:
             new.append(schema)
     problems += _unknown_ids(plan, nodes, request.nodes, request.flow.existing)

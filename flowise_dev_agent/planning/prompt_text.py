@@ -8,7 +8,7 @@ from typing import Final
 
 from pydantic import TypeAdapter, ValidationError
 
-from flowise_dev_agent.knowledge.model_ends import status
+from flowise_dev_agent.knowledge.model_ends import ending, status
 from flowise_dev_agent.models.messages import as_data
 from flowise_dev_agent.patch import AddNode, Finding, NodeSchema, PatchOp, ReplaceNode, SetParam, UnsetParam, op_json
 from flowise_dev_agent.patch.model.nested import Steps, parse_path
@@ -152,7 +152,12 @@ def _meant(node_type: str, models: Sequence[str], said: str) -> list[str]:
     fitting = [one for one in models if any(not part.isdecimal() for part in shared[one])]
     ended = {one for one in fitting if status(node_type, one, today) == "ended"}
     best = sorted(fitting, key=lambda one: (-len(shared[one]), one in ended))[:_MODELS_SHOWN]
-    return [f"{one} (ended)" if one in ended else one for one in best]
+    return [f"{one} (ended{_successor(node_type, one, models)})" if one in ended else one for one in best]
+
+
+def _successor(node_type: str, model: str, models: Sequence[str]) -> str:
+    end = ending(node_type, model, datetime.now(UTC).date(), models)
+    return f", in its place {end.replacement}" if end and end.replacement else ""
 
 
 # --- plans and ops ---------------------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from flowise_dev_agent.agent.domain import ToolScope
 from flowise_dev_agent.agent.targets import find_targets
 from flowise_dev_agent.agent.tools import ToolResult, shorten
 from flowise_dev_agent.errors import DatabaseUnavailableError, InvalidInputError, NodeTypeNotFoundError, PatchError
-from flowise_dev_agent.knowledge.model_ends import announced_end, status
+from flowise_dev_agent.knowledge.model_ends import announced_end, ending
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.knowledge.pattern_library import Match
 from flowise_dev_agent.patch import (
@@ -284,15 +284,17 @@ def _options_text(listed: Options) -> str:
         )
     if not listed.options:
         return f"The server lists no options for `{listed.param}`. A credential may be missing, or there are none yet."
-    shown = [_option_text(listed.node, option) for option in listed.options[:_OPTIONS_SHOWN]]
+    names = [str(option.get("name", "")) for option in listed.options]
+    shown = [_option_text(listed.node, option, names) for option in listed.options[:_OPTIONS_SHOWN]]
     more = len(listed.options) - len(shown)
     return f"{listed.param}: {'; '.join(shown)}" + (f"; … {more} more" if more else "")
 
 
-def _option_text(node_name: str, option: Mapping[str, object]) -> str:
-    """Value and label of an option; of a model that its provider ends, the day as well."""
+def _option_text(node_name: str, option: Mapping[str, object], options: Sequence[str]) -> str:
+    """Value and label of an option; of a model that its provider ends, the day and what takes its place as well."""
     name, label = str(option.get("name", "")), str(option.get("label") or "")
-    end = announced_end(node_name, name)
-    ended = status(node_name, name, datetime.now(UTC).date()) == "ended"
-    ends = f", {'ended' if ended else 'ends'} on {end.date}" if end else ""
+    known = announced_end(node_name, name)
+    end = ending(node_name, name, datetime.now(UTC).date(), options)
+    ends = f", {'ended' if end and end.ended else 'ends'} on {known.date}" if known else ""
+    ends += f", in its place {end.replacement}" if end and end.replacement else ""
     return shorten(f"{name} ({label})" if label and label != name else name, 120) + ends

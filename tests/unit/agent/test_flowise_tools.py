@@ -118,7 +118,7 @@ async def test_options_are_listed_with_stored_values_and_a_credential_that_code_
     await tools(bench, stored=stored).call("list_options", call)
 
     # A model that its provider has ended is called so: a plan with it would go back.
-    assert known.summary == "modelName: chatgpt-4o-latest (ChatGPT), ended on 2026-02-17; gpt-5.4"
+    assert known.summary == "modelName: chatgpt-4o-latest (ChatGPT), ended on 2026-02-17, in its place gpt-5.4; gpt-5.4"
     first, second = bench.flowise.option_calls
     assert (first["credential_id"], first["inputs"]["basepath"]) == (OPENAI, "https://models.house.test")
     assert (second["credential_id"], second["inputs"]) == (OPENAI, None)

@@ -20,6 +20,7 @@ from flowise_dev_agent.patch import AddNode, BindCredential, Connect, Finding, G
 from flowise_dev_agent.patch.views.graph_view import GraphView
 from flowise_dev_agent.planning.llm import LlmReasoner
 from flowise_dev_agent.planning.plan_text import plan_markdown
+from flowise_dev_agent.planning.prompt_text import approved_plan, previous_plan
 from flowise_dev_agent.planning.requests import ClassifyRequest, JudgeRequest, PatchRequest
 from flowise_dev_agent.schemas.base import JsonObject
 from flowise_dev_agent.schemas.plan import (
@@ -844,10 +845,12 @@ async def test_a_plan_for_a_change_has_the_kind_of_the_flow(catalogue: NodeStore
         await reasoner(ScriptedEngine(GOOD_PLAN)).plan(request)
 
 
-async def test_a_node_of_a_chatflow_gets_no_title(catalogue: NodeStore) -> None:
+async def test_a_node_of_a_chatflow_gets_its_title(catalogue: NodeStore) -> None:
     titled = {**GOOD_PLAN, "nodes": [{**node, "label": "My node"} for node in GOOD_PLAN["nodes"]]}
     result = await reasoner(ScriptedEngine(titled)).plan(plan_request(catalogue))
-    assert {node.label for node in result.value.nodes} == {""}
+    assert {node.label for node in result.value.nodes} == {"My node"}
+    shown = approved_plan(result.value), previous_plan(result.value, GraphView(GraphIR.empty()))
+    assert all('"label":"My node"' in one for one in shown)
 
 
 @pytest.mark.parametrize("phase", ["classify", "plan", "patch", "judge"])

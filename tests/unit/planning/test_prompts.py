@@ -367,7 +367,9 @@ def test_a_planner_sees_the_models_that_the_person_may_mean_and_which_have_ended
     def shown(words: str) -> str:
         return tag("on_the_server", plan_prompt(plan_request(catalogue, words, server=names)).user)
 
-    assert shown("Groq with llama 3.3 70b") == "models of groqChat: llama-3.3-70b-versatile (ended)"
+    assert shown("Groq with llama 3.3 70b") == (
+        "models of groqChat: llama-3.3-70b-versatile (ended, in its place openai/gpt-oss-120b)"
+    )
     assert shown("Groq with Gemma 7").startswith("models of groqChat: gemma-7, gemma-0, ")
     assert shown("Groq with Gemma 7").count("gemma") == 8
     assert shown("Groq with 4 tools") == ""
