@@ -58,6 +58,15 @@ _TOOL_NAMES: Final[Mapping[str, str]] = {
     "requestsPut": "requests_put",
     "requestsDelete": "requests_delete",
 }
+#: Argument of a request tool that holds all others.
+_PART_OF: Final[Mapping[str, str]] = {
+    "requestsGet": "queryParams",
+    "requestsDelete": "queryParams",
+    "requestsPost": "body",
+    "requestsPut": "body",
+}
+#: Argument in which the toolkit puts those of its tools.
+_WRAPPED: Final = "RequestBody"
 #: Fields with the code of tools that run code.
 _CODE_OF: Final[Mapping[str, str]] = {"customTool": "customToolFunc", _TOOLKIT: "customCode"}
 _SAFE_NAME: Final = re.compile(r"[^A-Za-z0-9_-]+")
@@ -154,8 +163,9 @@ class Simulation:
         state = {key: value for key, value in trace.state.items() if not key.startswith(_STATE)}
         turns = [turn.model_copy(update={"answer": self.restored(turn.answer)}) for turn in trace.turns]
         tools = [
-            tool.model_copy(update={"simulated": any(self._answers(one, tool.tool) for one in self.stand_ins)})
+            tool.model_copy(update={"simulated": bool(by), "input": _unwrapped(tool.input) if by else tool.input})
             for tool in trace.used_tools
+            for by in [[one for one in self.stand_ins if self._answers(one, tool.tool)]]
         ]
         loops, gates = {one.loop: one.node_id for one in self.limits}, {one.gate for one in self.limits}
         steps = [
@@ -527,13 +537,15 @@ def _arguments(type_: NodeSchema | None, action: str, inputs: Mapping[str, Any])
     text.
     """
     found: JsonObject = {}
+    part = _PART_OF.get(type_.name) if type_ else None
+    kinds = () if part == "queryParams" else ("number", "boolean")
     for name, declared in inputs.items():
         fields = parsed(declared) if name.endswith("Schema") else None
         for key, field_ in fields.items() if isinstance(fields, dict) else ():
             about = field_ if isinstance(field_, dict) else {}
             kind = str(about.get("type"))
             found[key] = {
-                "type": kind if kind in ("number", "boolean") else "string",
+                "type": kind if kind in kinds else "string",
                 "description": str(about.get("description") or key),
             }
     for entry in type_.input_definitions if type_ else ():
@@ -544,7 +556,15 @@ def _arguments(type_: NodeSchema | None, action: str, inputs: Mapping[str, Any])
                 "type": kind if kind in ("number", "boolean") else "string",
                 "description": str(entry.get("label") or entry["name"]),
             }
+    if part:
+        as_text: JsonObject = {"type": "string", "description": "JSON object"}
+        return {part: {"type": "object", "properties": found} if found else as_text}
     return found or {"input": {"type": "string"}}
+
+
+def _unwrapped(given: JsonValue) -> JsonValue:
+    """Arguments of a call as the tool itself takes them."""
+    return given[_WRAPPED] if isinstance(given, dict) and given.keys() == {_WRAPPED} else given
 
 
 def _names(type_: str, label: str, inputs: Mapping[str, Any], schema: NodeSchema | None) -> list[str]:

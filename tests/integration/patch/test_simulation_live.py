@@ -165,7 +165,7 @@ async def test_a_tool_of_an_agent_answers_with_a_sample(
         given = [message.text for message in request.messages if message.role == "tool"]
         if given:
             return Reply(f"The tool said {given[-1]}")
-        return Reply(tool_calls=(StandInToolCall("place_order", {"RequestBody": {"input": "two"}}),))
+        return Reply(tool_calls=(StandInToolCall("place_order", {"RequestBody": {"body": "two"}}),))
 
     rule = standin.script("hello", reply)
     try:
@@ -177,7 +177,7 @@ async def test_a_tool_of_an_agent_answers_with_a_sample(
     assert "1001" in run.trial.answer
     assert run.trial.used_tools == ["place_order"]
     assert len(run.trial.simulated) == 1
-    assert json.loads(run.trace.used_tools[0].model_dump_json())["input"]
+    assert json.loads(run.trace.used_tools[0].model_dump_json())["input"] == {"body": "two"}
 
 
 async def test_an_address_that_a_test_answers_is_not_called_and_its_branches_are_shown(

@@ -10,6 +10,7 @@ from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import AddNode, GraphIR, compile_ops
 from flowise_dev_agent.patch.model.addresses import named_origin
 from flowise_dev_agent.patch.model.ops import PatchOp, SetParam
+from flowise_dev_agent.schemas.base import JsonObject
 from flowise_dev_agent.schemas.plan import Criterion, Part, TestCase
 from flowise_dev_agent.schemas.verdict import CriterionVote, Evidence, Trace, TracedTool, TraceStep, Trial, Verdict
 from flowise_dev_agent.testing.answers import sample_answer
@@ -263,14 +264,35 @@ def test_the_copy_of_a_scheduled_flow_is_started_by_a_message(catalogue: NodeSto
     assert why_not_testable(case, flow) is not None
 
 
-def test_a_request_tool_takes_the_parameters_that_it_declares(catalogue: NodeStore) -> None:
+@pytest.mark.parametrize(
+    ("type_", "field", "part"),
+    [
+        ("requestsGet", "requestsGetQueryParamsSchema", "queryParams"),
+        ("requestsDelete", "requestsDeleteQueryParamsSchema", "queryParams"),
+        ("requestsPost", "requestsPostBodySchema", "body"),
+        ("requestsPut", "requestsPutBodySchema", "body"),
+    ],
+)
+def test_a_request_tool_takes_the_parameters_that_it_declares(
+    type_: str, field: str, part: str, catalogue: NodeStore
+) -> None:
     fields = {"format": {"type": "string", "required": True, "description": "A4 or A5"}, "copies": {"type": "number"}}
-    flow = graph(catalogue, add("requestsPost", requestsPostName="order", requestsPostBodySchema=json.dumps(fields)))
-    (node,) = GraphIR.from_flow_data(simulated(flow, catalogue.schemas).flow_data).nodes
+    flow = graph(catalogue, add(type_, **{f"{type_}Name": "order", field: json.dumps(fields)}))
+    made = simulated(flow, catalogue.schemas, real=())
+    (node,) = GraphIR.from_flow_data(made.flow_data).nodes
     _, encoded, _ = node.inputs["openApiFile"].split(",")
     (path,) = json.loads(base64.b64decode(encoded))["paths"].values()
     properties = path["post"]["requestBody"]["content"]["application/json"]["schema"]["properties"]
-    assert {name: one["type"] for name, one in properties.items()} == {"format": "string", "copies": "number"}
+    assert [*properties] == [part]
+    properties = properties[part]["properties"]
+    assert {name: one["type"] for name, one in properties.items()} == {
+        "format": "string",
+        "copies": "number" if part == "body" else "string",
+    }
+    # A trace shows the call as the tool itself takes it.
+    given: JsonObject = {part: {"format": "A4"}}
+    told = made.told(Trace(used_tools=[TracedTool(tool="order", input={"RequestBody": given})]))
+    assert [(one.input, one.simulated) for one in told.used_tools] == [(given, True)]
 
 
 def test_code_and_flows_of_other_kinds_of_nodes_act_too() -> None:
