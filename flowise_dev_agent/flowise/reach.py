@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any, Final, Literal
 
 from flowise_dev_agent.flowise.models import Chatflow
-from flowise_dev_agent.flowise.uploads import starter_prompts
+from flowise_dev_agent.flowise.uploads import settings_object, starter_prompts
 from flowise_dev_agent.patch.model.json_text import as_dict, inner_json
 from flowise_dev_agent.schemas.reach import MessageLimit, Reach, ReachChange
 
@@ -36,7 +36,10 @@ def reach_of(row: Chatflow) -> Reach:
 
 
 def columns_of(row: Chatflow, change: ReachChange) -> dict[str, str | bool]:
-    """Columns of the row that the change sets, by the names of `ChatflowUpdate`; those that stay are left out."""
+    """Columns of the row that the change sets, by the names of `ChatflowUpdate`; those that stay are left out.
+
+    Raises FlowiseUnexpectedResponseError if a column to be changed cannot be read.
+    """
     wanted: dict[str, Any] = {}
     chat, api = _read(row.chatbot_config), _read(row.api_config)
     if change.starters is not None:
@@ -48,8 +51,10 @@ def columns_of(row: Chatflow, change: ReachChange) -> dict[str, str | bool]:
     if change.limit is not None:
         api["rateLimit"] = _limit_row(change.limit)
     if chat != _read(row.chatbot_config):
+        settings_object(row.chatbot_config)
         wanted["chatbot_config"] = _written(chat)
     if api != _read(row.api_config):
+        settings_object(row.api_config)
         wanted["api_config"] = _written(api)
     if change.deployed not in {None, bool(row.deployed)}:
         wanted["deployed"] = change.deployed

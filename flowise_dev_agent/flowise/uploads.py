@@ -1,19 +1,23 @@
 """The part of a `chatbotConfig` that a plan sets: files that people upload with a message, and starter questions.
 
 Flowise refuses each file while the key is off, and each type that it does not list (measured on 3.1.4). All other keys
-of the settings are somebody else's and stay as they are.
+of the settings are somebody else's and stay as they are. Settings that cannot be read are never written over.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
+from flowise_dev_agent.errors import FlowiseUnexpectedResponseError
 from flowise_dev_agent.patch.model.json_text import as_dict, dump_json, inner_json
 from flowise_dev_agent.schemas.base import JsonObject
 from flowise_dev_agent.schemas.plan import UploadKind
+from flowise_dev_agent.texts import text
 
 #: Change of the text of a flow's `chatbotConfig`.
 SettingsChange: TypeAlias = Callable[[str | None], str]
 
+#: Code of the finding on settings that a plan changes and that cannot be read.
+UNREADABLE: Final = "SETTINGS_UNREADABLE"
 _KEY: Final = "fullFileUpload"
 _STARTERS: Final = "starterPrompts"
 _OFFICE: Final = "application/vnd.openxmlformats-officedocument"
@@ -33,7 +37,7 @@ def taking(kinds: Collection[UploadKind]) -> SettingsChange:
     """Change that lets people upload these kinds of files and no others; with none of them no file at all."""
 
     def change(config: str | None) -> str:
-        settings = _read(config)
+        settings = settings_object(config)
         setting = {**as_dict(settings.get(_KEY)), "status": bool(kinds)}
         if kinds:
             listed = [type_ for kind, types in _TYPES.items() if kind in kinds for type_ in types]
@@ -45,7 +49,7 @@ def taking(kinds: Collection[UploadKind]) -> SettingsChange:
 
 def offering(questions: Sequence[str]) -> SettingsChange:
     """Change that lets the chat offer these questions before the first message, and no others."""
-    return lambda config: _written({**_read(config), _STARTERS: starter_prompts(questions)})
+    return lambda config: _written({**settings_object(config), _STARTERS: starter_prompts(questions)})
 
 
 def starter_prompts(questions: Sequence[str]) -> JsonObject:
@@ -57,6 +61,8 @@ def put_back(before: str | None) -> SettingsChange:
     """Change that gives what plans set the values that it had before, and leaves all else."""
 
     def change(config: str | None) -> str:
+        if not is_readable(config):
+            return config or ""
         had, now = _read(before), _read(config)
         for key in (_KEY, _STARTERS):
             now.pop(key, None)
@@ -71,6 +77,8 @@ def as_kept(kept: JsonObject) -> SettingsChange:
     """Change that puts back what `kept_settings` gave."""
 
     def change(config: str | None) -> str:
+        if not is_readable(config):
+            return config or ""
         others = {name: value for name, value in _read(config).items() if name != _KEY or name in kept}
         return _written({**others, **kept})
 
@@ -90,6 +98,18 @@ def takes_files(config: str | None) -> bool:
 def is_set(change: SettingsChange | None, config: str | None) -> bool:
     """True if the change would change nothing."""
     return change is None or _read(change(config)) == _read(config)
+
+
+def is_readable(config: str | None) -> bool:
+    """True for settings that are an object, or none at all."""
+    return (config or "").strip() in ("", "null") or isinstance(inner_json(config or ""), dict)
+
+
+def settings_object(config: str | None) -> dict[str, Any]:
+    """Settings that are about to be changed. Raises FlowiseUnexpectedResponseError if they cannot be read."""
+    if not is_readable(config):
+        raise FlowiseUnexpectedResponseError(text(f"finding.{UNREADABLE}"), hint=text(f"remedy.{UNREADABLE}"))
+    return _read(config)
 
 
 def _read(config: str | None) -> dict[str, Any]:

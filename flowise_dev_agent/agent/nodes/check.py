@@ -10,8 +10,9 @@ from flowise_dev_agent.agent.domain import SAMPLE_FAILS, Domains, WrittenCode
 from flowise_dev_agent.agent.emit import Emitter
 from flowise_dev_agent.agent.state import AgentState, BudgetQuestion, BudgetState, CheckState, Update
 from flowise_dev_agent.approval.ops import UNUSABLE, decided, files_not_taken, for_the_model
-from flowise_dev_agent.flowise.uploads import takes_files
-from flowise_dev_agent.patch import AddNode, GraphIR, errors, payload_sha256
+from flowise_dev_agent.flowise.uploads import UNREADABLE, is_readable, takes_files
+from flowise_dev_agent.patch import AddNode, Finding, GraphIR, errors, payload_sha256
+from flowise_dev_agent.patch.model.findings import error
 from flowise_dev_agent.planning.remarks import is_remark
 from flowise_dev_agent.schemas.base import kept
 from flowise_dev_agent.schemas.event_data import ArtifactData, DecisionData, DriftData, RepairNote
@@ -62,6 +63,7 @@ async def validate(state: AgentState, runtime: Runtime[AgentContext], *, domains
                 else finding
                 for finding in tried
             ]
+        findings += _settings_to_lose(state)
         validated = None if errors(findings) else payload_sha256(flow_data)
     keys = sorted({finding.key for finding in errors(findings)})
     codes = sorted({finding.code for finding in findings})
@@ -102,6 +104,8 @@ def _why_given_up(state: AgentState, keys: Sequence[str], limits: LimitSettings,
     check = state.check
     if not keys:
         return None
+    if _settings_to_lose(state):
+        return text(f"finding.{UNREADABLE}")
     if state.patch.own:
         return text("interrupt.own_change_refused")
     if is_same and check.retries > 0:
@@ -121,3 +125,11 @@ def _takes_files(state: AgentState) -> bool:
     """True if people can upload files in the flow after the plan."""
     uploads, before = state.plan.current.uploads, state.write.settings_before
     return takes_files(before and before.chatbot_config) if uploads is None else bool(uploads)
+
+
+def _settings_to_lose(state: AgentState) -> list[Finding]:
+    """Error for settings that the plan changes and that cannot be read: writing would replace them all."""
+    before = state.write.settings_before
+    if not state.plan.current.set_beside or is_readable(before and before.chatbot_config):
+        return []
+    return [error(UNREADABLE, "The flow's `chatbotConfig` is no JSON object.", field="chatbotConfig")]

@@ -15,6 +15,7 @@ from flowise_dev_agent.errors import (
     HashMismatchError,
 )
 from flowise_dev_agent.flowise.models import Chatflow, ChatflowCreate
+from flowise_dev_agent.flowise.uploads import UNREADABLE
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import (
     AddNode,
@@ -84,6 +85,18 @@ def inputs_of(row: Chatflow, node_id: str) -> dict[str, Any]:
 
 def drafts(bench: Bench) -> list[Chatflow]:
     return [row for row in bench.flowise.flows.values() if row.tags == (f"fda:{bench.session_id}:draft",)]
+
+
+async def test_settings_that_cannot_be_read_stop_a_plan_that_changes_them_before_any_write() -> None:
+    bench = made_for("update")
+    bench.reasoner.plans = [PLAN.model_copy(update={"starter_questions": ["Who pays?"]})]
+    row = await add_flow(bench, chatbot_config='{"title":"Shop",}')
+    await bench.start("offer a question", target=row.id)
+    stopped = await bench.answer(action="approve")
+    assert stopped["type"] == "patch_review"
+    assert UNREADABLE in str(stopped["data"])
+    assert "continue" not in {one["value"] for one in stopped["options"]}
+    assert bench.flowise.flows == {row.id: row}
 
 
 # --- which flow ------------------------------------------------------------------------------------------------------

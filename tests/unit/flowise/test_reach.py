@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from flowise_dev_agent.errors import FlowiseUnexpectedResponseError
 from flowise_dev_agent.flowise.models import Chatflow
 from flowise_dev_agent.flowise.reach import columns_of, reach_of
 from flowise_dev_agent.schemas.reach import MessageLimit, Reach, ReachChange
@@ -45,6 +46,12 @@ def test_what_is_written_is_read_back_and_foreign_keys_stay() -> None:
     assert api["overrideConfig"] == {"status": True}
     taken_away = Reach.model_validate(wanted | {"limit": None, "starters": []})
     assert reach_of(after(changed, limit=False, starters=[])) == taken_away
+
+
+@pytest.mark.parametrize("change", [{"starters": ["Hours?"]}, {"limit": LIMIT}])
+def test_settings_that_cannot_be_read_are_not_written_over(change: dict[str, Any]) -> None:
+    with pytest.raises(FlowiseUnexpectedResponseError):
+        after(row(chatbot_config='{"title":', api_config="[1]"), **change)
 
 
 @pytest.mark.parametrize("change", [{}, {"deployed": False, "public": False}, {"starters": None, "limit": None}])

@@ -5,6 +5,7 @@ from typing import get_args
 
 import pytest
 
+from flowise_dev_agent.errors import FlowiseUnexpectedResponseError
 from flowise_dev_agent.flowise.uploads import (
     _TYPES,
     as_kept,
@@ -24,7 +25,7 @@ def test_each_kind_has_types() -> None:
     assert set(_TYPES) == set(get_args(UploadKind))
 
 
-@pytest.mark.parametrize("config", [None, "", "no JSON", "[1]", THEIRS])
+@pytest.mark.parametrize("config", [None, "", "null", THEIRS])
 def test_files_are_taken_and_all_other_settings_stay_as_they_are(config: str | None) -> None:
     changed = taking(["text", "pdf"])(config)
     before, after = (json.loads(config) if config == THEIRS else {}), json.loads(changed)
@@ -37,6 +38,14 @@ def test_files_are_taken_and_all_other_settings_stay_as_they_are(config: str | N
     assert is_set(taking(["pdf", "text"]), changed)
     assert not is_set(taking(["pdf"]), changed)
     assert takes_files(changed)
+
+
+@pytest.mark.parametrize("config", ['{"title":"Shop",}', "[1]", '{"title":"Shop","n":' + "1" * 5_000 + "}"])
+def test_settings_that_cannot_be_read_are_not_written_over(config: str) -> None:
+    for change in (taking(["pdf"]), offering(["Who pays?"])):
+        with pytest.raises(FlowiseUnexpectedResponseError):
+            change(config)
+    assert put_back(THEIRS)(config) == as_kept({"fullFileUpload": {"status": True}})(config) == config
 
 
 def test_no_kinds_take_no_files() -> None:
