@@ -11,6 +11,7 @@ from typing_extensions import TypeAliasType
 from flowise_dev_agent.patch import Finding, PatchOp
 from flowise_dev_agent.patch.model.attached_files import tool_mark
 from flowise_dev_agent.patch.model.named_values import NamedValues, named_values
+from flowise_dev_agent.sanitize import visible
 from flowise_dev_agent.schemas.base import Contract, JsonValue, Versioned, Worded
 from flowise_dev_agent.schemas.custom_tools import MOST_TOOLS, PlannedTool
 from flowise_dev_agent.schemas.document_stores import PlannedStore
@@ -20,6 +21,12 @@ Operation = Literal["create", "update", "copy", "question"]
 FlowKind = Literal["CHATFLOW", "AGENTFLOW", "MULTIAGENT"]
 #: Kinds of files that people can upload with a message.
 UploadKind = Literal["pdf", "word", "excel", "powerpoint", "text", "csv", "json", "html"]
+#: Question that the chat offers, in one line without what the person who approves it cannot see.
+StarterQuestion = Annotated[
+    str,
+    BeforeValidator(lambda said: " ".join(visible(said).split()) if isinstance(said, str) else said),
+    StringConstraints(min_length=1, max_length=200),
+]
 #: Fields of a plan that it sets beside the nodes, by their names among the values that cover a part.
 BESIDE_NODES: Final = ("uploads", "starter_questions")
 #: Most tests of a plan.
@@ -320,7 +327,7 @@ class _Proposed(Contract):
         max_length=8,
         description="files that people upload; null: as now",
     )
-    starter_questions: list[Annotated[str, StringConstraints(min_length=1, max_length=200)]] | None = Field(
+    starter_questions: list[StarterQuestion] | None = Field(
         default=None,
         max_length=10,
     )

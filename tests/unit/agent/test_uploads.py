@@ -58,6 +58,19 @@ def test_a_text_that_reads_files_needs_uploads(
     assert any("`uploads`" in problem for problem in context.problems) == told
 
 
+@pytest.mark.parametrize(
+    ("question", "codes"), [("Is sk-" + "a1B2c3D4e5F6" * 4 + " safe?", ["SECRET_IN_INPUTS"]), ("Hi", [])]
+)
+def test_a_secret_in_a_starter_question_goes_back(question: str, codes: list[str]) -> None:
+    made = proposed("Hello", None).model_copy(update={"starter_questions": [question]})
+    assert [one.code for one in uploads(PlanContext(plan=made, request=asked())).plan.findings] == codes
+
+
+def test_a_starter_question_is_stored_as_it_is_shown() -> None:
+    made = plan(starter_questions=["What\u202e does\x07\nit cost?"])
+    assert made.starter_questions == ["What does it cost?"]
+
+
 def test_a_revised_plan_keeps_the_uploads_that_it_does_not_name() -> None:
     previous = proposed(READS, ["pdf"])
     assert checked_plan(proposed(READS, None), asked(previous=previous)).uploads == ["pdf"]
