@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Annotated, Any, Final, Literal, Self, TypeAlias, TypedDict, cast
 
-from pydantic import AliasChoices, BeforeValidator, Field, ModelWrapValidatorHandler, model_validator
+from pydantic import BeforeValidator, Field, ModelWrapValidatorHandler, model_validator
 
 from flowise_dev_agent.agent.stages import Stage
 from flowise_dev_agent.approval.ops import PatchScope
@@ -238,10 +238,10 @@ class WriteState(StatePart):
     #: Hash of the flow before the session, and as last read or written.
     original_sha: str | None = None
     current_sha: str | None = None
-    #: Settings of the flow before the session; the release before kept the uploads alone.
-    settings_before: Annotated[FlowSettings | None, BeforeValidator(_whole_settings)] = Field(
-        default=None, validation_alias=AliasChoices("settings_before", "original_settings")
-    )
+    #: Hash of the settings of the flow before the session.
+    settings_sha: str | None = None
+    #: Uploads before a session that the release before began.
+    original_settings: Annotated[FlowSettings | None, BeforeValidator(_whole_settings)] = None
     draft_id: str | None = None
     chatflow_id: str | None = None
     chatflow_name: str | None = None

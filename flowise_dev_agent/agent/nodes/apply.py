@@ -12,6 +12,7 @@ from flowise_dev_agent.agent.budget import raised_budget
 from flowise_dev_agent.agent.context import AgentContext
 from flowise_dev_agent.agent.emit import Emitter
 from flowise_dev_agent.agent.interrupts import option
+from flowise_dev_agent.agent.nodes.target import settings_before
 from flowise_dev_agent.agent.stages import Stage, StageEvent, next_stage
 from flowise_dev_agent.agent.state import (
     AgentState,
@@ -157,7 +158,7 @@ async def _write_flow(state: AgentState, context: AgentContext, emit: Emitter) -
             kind=plan.flow_kind,
             validated_sha256=validated,
             iteration=state.iteration,
-            columns=_columns(state, settings),
+            columns=await _columns(state, context, settings),
         )
     if isinstance(result, Stale):
         return await _stopped(state, context, result, emit, where="work" if work_id else "live")
@@ -273,7 +274,7 @@ async def _roll_back(state: AgentState, context: AgentContext, emit: Emitter) ->
         sha256=original,
         iteration=iteration,
         name=state.target.flow.name if state.target.flow and state.plan.current.new_name else None,
-        settings=_former_settings(state),
+        settings=await _former_settings(state, context),
     )
     data = WriteData(chatflow_id=chatflow_id, flow=written.sha256)
     emit.put(data, text("event.put_back", flow=written.name))
@@ -303,16 +304,16 @@ async def _remove_draft(state: AgentState, context: AgentContext, emit: Emitter)
         emit.put(WriteData(chatflow_id=draft_id), text("event.draft_deleted"))
 
 
-def _columns(state: AgentState, settings: SettingsChange | None) -> dict[str, str]:
+async def _columns(state: AgentState, context: AgentContext, settings: SettingsChange | None) -> dict[str, str]:
     """Columns of a new flow: a copy has the settings of the original, as far as the plan does not change them."""
-    before = state.write.settings_before
+    before = await settings_before(state, context)
     columns = before.columns if before else {}
     return columns | {"chatbot_config": settings(columns.get("chatbot_config"))} if settings else columns
 
 
-def _former_settings(state: AgentState) -> SettingsChange | None:
+async def _former_settings(state: AgentState, context: AgentContext) -> SettingsChange | None:
     """Change that takes back what the plan changed in the settings of an existing flow."""
-    before = state.write.settings_before
+    before = await settings_before(state, context)
     return put_back(before.chatbot_config) if before and state.plan.current.set_beside else None
 
 

@@ -8,6 +8,7 @@ from flowise_dev_agent.agent.budget import over_budget, waits_for_budget
 from flowise_dev_agent.agent.context import AgentContext
 from flowise_dev_agent.agent.domain import SAMPLE_FAILS, Domains, WrittenCode
 from flowise_dev_agent.agent.emit import Emitter
+from flowise_dev_agent.agent.nodes.target import settings_before
 from flowise_dev_agent.agent.state import AgentState, BudgetQuestion, BudgetState, CheckState, Update
 from flowise_dev_agent.approval.ops import UNUSABLE, decided, files_not_taken, for_the_model
 from flowise_dev_agent.flowise.uploads import UNREADABLE, is_readable, takes_files
@@ -16,6 +17,7 @@ from flowise_dev_agent.patch.model.findings import error
 from flowise_dev_agent.planning.remarks import is_remark
 from flowise_dev_agent.schemas.base import kept
 from flowise_dev_agent.schemas.event_data import ArtifactData, DecisionData, DriftData, RepairNote
+from flowise_dev_agent.schemas.flow_writes import FlowSettings
 from flowise_dev_agent.settings import LimitSettings
 from flowise_dev_agent.texts import sentences, text
 
@@ -26,6 +28,7 @@ async def validate(state: AgentState, runtime: Runtime[AgentContext], *, domains
         return {"check": CheckState(validated_sha=None)}
     context = runtime.context
     flow_sha, findings = state.check.flow_sha, state.check.findings
+    settings = await settings_before(state, context)
     validated: str | None = None
     if flow_sha:
         flow_data = await context.blobs.get(flow_sha)
@@ -37,7 +40,7 @@ async def validate(state: AgentState, runtime: Runtime[AgentContext], *, domains
         ]
         before = (await domains.primary.validate(context, base, kind)).findings if base else []
         own = found.findings
-        if not _takes_files(state):
+        if not _takes_files(state, settings):
             own = [*own, *files_not_taken(GraphIR.from_flow_data(flow_data))]
             before = [*before, *(files_not_taken(GraphIR.from_flow_data(base)) if base else [])]
         findings = findings + decided(
@@ -63,7 +66,7 @@ async def validate(state: AgentState, runtime: Runtime[AgentContext], *, domains
                 else finding
                 for finding in tried
             ]
-        findings += _settings_to_lose(state)
+        findings += _settings_to_lose(state, settings)
         validated = None if errors(findings) else payload_sha256(flow_data)
     keys = sorted({finding.key for finding in errors(findings)})
     codes = sorted({finding.code for finding in findings})
@@ -76,7 +79,7 @@ async def validate(state: AgentState, runtime: Runtime[AgentContext], *, domains
     # Warnings that went back once stay warnings: the same flow has the same problem.
     told = sorted({finding.key for finding in findings if finding.severity == "error" or is_remark(finding)})
     is_same = state.check.error_keys in (keys, told)
-    given_up = None if over else _why_given_up(state, keys, context.limits, is_same=is_same)
+    given_up = None if over else _why_given_up(state, keys, settings, context.limits, is_same=is_same)
     if given_up and UNUSABLE in codes:
         given_up = sentences(given_up, text("interrupt.no_usable_answer"))
     stops = kept(given_up) if given_up else None
@@ -99,12 +102,14 @@ async def repair_schema(state: AgentState, runtime: Runtime[AgentContext]) -> Up
     return {"check": CheckState(repairs=check.repairs + len(names), findings=[])}
 
 
-def _why_given_up(state: AgentState, keys: Sequence[str], limits: LimitSettings, *, is_same: bool) -> str | None:
+def _why_given_up(
+    state: AgentState, keys: Sequence[str], settings: FlowSettings | None, limits: LimitSettings, *, is_same: bool
+) -> str | None:
     """Reason to ask the person instead of the op writer; None while tries are left or nothing is wrong."""
     check = state.check
     if not keys:
         return None
-    if _settings_to_lose(state):
+    if _settings_to_lose(state, settings):
         return text(f"finding.{UNREADABLE}")
     if state.patch.own:
         return text("interrupt.own_change_refused")
@@ -121,15 +126,14 @@ async def _flow_before(state: AgentState, context: AgentContext) -> str | None:
     return await context.blobs.get(original) if original else None
 
 
-def _takes_files(state: AgentState) -> bool:
+def _takes_files(state: AgentState, before: FlowSettings | None) -> bool:
     """True if people can upload files in the flow after the plan."""
-    uploads, before = state.plan.current.uploads, state.write.settings_before
+    uploads = state.plan.current.uploads
     return takes_files(before and before.chatbot_config) if uploads is None else bool(uploads)
 
 
-def _settings_to_lose(state: AgentState) -> list[Finding]:
+def _settings_to_lose(state: AgentState, before: FlowSettings | None) -> list[Finding]:
     """Error for settings that the plan changes and that cannot be read: writing would replace them all."""
-    before = state.write.settings_before
     if not state.plan.current.set_beside or is_readable(before and before.chatbot_config):
         return []
     return [error(UNREADABLE, "The flow's `chatbotConfig` is no JSON object.", field="chatbotConfig")]

@@ -26,6 +26,7 @@ from flowise_dev_agent.publish import Base, uploaded_file
 from flowise_dev_agent.redaction import masked
 from flowise_dev_agent.schemas.base import kept
 from flowise_dev_agent.schemas.event_data import ArtifactData
+from flowise_dev_agent.schemas.flow_writes import FlowSettings
 from flowise_dev_agent.schemas.interrupts import SelectTargetData, SelectTargetInterrupt, TargetFlow
 from flowise_dev_agent.texts import counted, sentences, text
 
@@ -93,12 +94,22 @@ async def load_current_flow(state: AgentState, runtime: Runtime[AgentContext], *
         "write": WriteState(
             live_base=base,
             original_sha=sha256,
-            settings_before=settings_of(flow),
+            settings_sha=await context.blobs.put(settings_of(flow).model_dump_json(exclude_none=True)),
             current_sha=sha256,
             chatflow_id=None if state.intent.operation == "copy" else flow.id,
             chatflow_name=name,
         ),
     }
+
+
+async def settings_before(state: AgentState, context: AgentContext) -> FlowSettings | None:
+    """Settings of the flow before the session, if there was one. They may hold secrets, as the flow may: the state has
+    neither.
+    """
+    sha256 = state.write.settings_sha
+    return (
+        FlowSettings.model_validate_json(await context.blobs.get(sha256)) if sha256 else state.write.original_settings
+    )
 
 
 async def summarize_current_flow(state: AgentState, runtime: Runtime[AgentContext]) -> Update:
