@@ -196,7 +196,7 @@ async def test_a_custom_tool_keeps_its_name_and_its_arguments(
     (tool,) = offered[0]
     assert tool.name == "print_order"
     assert (list(tool.schema["properties"]), tool.schema["required"]) == (["order", "copies"], ["order"])
-    assert (run.trial.error, run.trial.used_tools, run.trial.simulated) == ("", ["print_order"], ["customTool"])
+    assert (run.trial.error, run.trial.used_tools, run.trial.simulated) == ("", ["print_order"], ["Custom Tool"])
     assert "1001" in given[0]
 
 
