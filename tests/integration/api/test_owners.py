@@ -33,6 +33,7 @@ from flowise_dev_agent.persistence import (
     WriteIntents,
 )
 from flowise_dev_agent.persistence.sessions import NewSession
+from flowise_dev_agent.schemas.flow_writes import FlowSettings
 from flowise_dev_agent.settings import ServerSettings, load_settings
 from flowise_dev_agent.webhooks.service import WebhookConfig
 from tests.fixtures.database import superuser
@@ -314,7 +315,8 @@ async def ours_in(http: httpx2.AsyncClient, database: Database) -> dict[str, str
             chatflow_id=FLOW,
             name=MARK,
             flow_data=f'{{"nodes": [], "edges": [], "note": "{MARK}"}}',
-            settings={},
+            settings=FlowSettings(),
+            uploads={},
             updated_date="2026-01-01",
             reason="create",
             iteration=1,

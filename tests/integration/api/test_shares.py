@@ -17,6 +17,7 @@ from flowise_dev_agent.api.access import ROUTES, SHARED
 from flowise_dev_agent.caller import DEFAULT_OWNER, serving
 from flowise_dev_agent.client.asgi import StreamingASGITransport
 from flowise_dev_agent.persistence import Blobs, Database, Versions
+from flowise_dev_agent.schemas.flow_writes import FlowSettings
 from flowise_dev_agent.settings import DatabaseSettings, ServerSettings, load_settings
 from tests.fixtures.database import stored_text, superuser
 from tests.runtime_world import running_engine
@@ -84,7 +85,8 @@ async def wrote(database: Database, session_id: str, *, flow: str = FLOW, name: 
             chatflow_id=flow,
             name=name,
             flow_data=json.dumps({"nodes": [NODE], "edges": []}),
-            settings={},
+            settings=FlowSettings(),
+            uploads={},
             updated_date="2026-01-01",
             reason="create",
             iteration=1,
