@@ -11,7 +11,7 @@ import pytest
 
 from flowise_dev_agent.devkit.standin import ModelStandIn
 from flowise_dev_agent.flowise import FlowiseClient
-from flowise_dev_agent.patch import AddNode
+from flowise_dev_agent.patch import AddNode, Connect
 from scripts.bench.verdict_cases import Case, ScriptedModel
 from scripts.bench.verdicts import read_cases
 from tests.e2e.people import SharedService, answer, http_of, ok, start
@@ -49,6 +49,11 @@ def answers_for(case: Case, side: str, judge: Mapping[str, Any], **plan: Any) ->
         "nodes": [
             {"node_id": node, "node_name": node.rpartition("_")[0], "purpose": str(spec.nodes[node].get("label", node))}
             for node in nodes
+        ],
+        "connections": [
+            {"source": op.source_node_id, "output": op.source_anchor or "", "target": op.target_node_id, "input": ""}
+            for op in ops
+            if isinstance(op, Connect) and not op.target_anchor
         ],
         "steps": ["Add and connect the nodes."],
         "credential_requirements": ["openAIApi"],
